@@ -1,0 +1,160 @@
+"""Figures of the extraction pipeline without a model: seconds for a megabyte, milliseconds for a sentence, memory for a long text.
+
+Sizes come from the command line: `python -m bench.extraction [MEGABYTES] [STREAMED_MEGABYTES]`.
+"""
+
+import asyncio
+import random
+import resource
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+from sameas.extraction.bus import Bus
+from sameas.extraction.chunking import chunk_text, iter_chunks
+from sameas.extraction.document import normalized_pieces
+from sameas.extraction.graph import Mention
+from sameas.extraction.journal import FileJournal
+from sameas.extraction.lexicon import LexiconExtractor
+from sameas.extraction.outputs import write_entities, write_relations
+from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.resolution import resolve
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import read_ontology
+
+ONTOLOGY = b"""
+@prefix : <http://example.org/company#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+<http://example.org/company> a owl:Ontology .
+:Person a owl:Class ; rdfs:label "person" .
+:Organization a owl:Class ; rdfs:label "organization" .
+:Company a owl:Class ; rdfs:subClassOf :Organization ; rdfs:label "company" .
+:Place a owl:Class ; rdfs:label "place" .
+:City a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "city" .
+:worksFor a owl:ObjectProperty ; rdfs:label "works for" ; rdfs:domain :Person ; rdfs:range :Organization .
+:founder a owl:ObjectProperty ; rdfs:label "founder" ; rdfs:domain :Organization ; rdfs:range :Person .
+:basedIn a owl:ObjectProperty ; rdfs:label "based in" ; rdfs:domain :Organization ; rdfs:range :Place .
+:birthDate a owl:DatatypeProperty ; rdfs:label "birth date" ; rdfs:domain :Person ; rdfs:range xsd:date .
+:employees a owl:DatatypeProperty ; rdfs:label "employees" ; rdfs:domain :Organization ; rdfs:range xsd:integer .
+"""
+SYLLABLES = "an bel cor dan el far gen hol is jor kal lem mor nis or pel quin ros sten tal ur vel wen yar zan".split()
+TEMPLATES = (
+    "{person} was born on {day} May {year} and works for {company}.",
+    "{company} was founded by {person} in {year} and is based in {city}.",
+    "The weather in {city} was fair, and nobody who had been there before expected the long delay that followed.",
+    "In {year} the company {company} had {number} employees, more than any other firm of its kind in the region.",
+    "It was a quiet afternoon; the letters lay unopened on the table while the discussion about the plan went on.",
+    "{person}, a person of few words, left {company} and moved to {city} with two friends.",
+)
+
+
+def name(chance: random.Random) -> str:
+    return "".join(chance.choice(SYLLABLES) for _ in range(chance.randint(2, 3))).capitalize()
+
+
+def sentences(size: int, *, seed: int = 7) -> Iterator[str]:
+    """About `size` characters of prose, some of it about people and companies."""
+    chance = random.Random(seed)
+    people = [f"{name(chance)} {name(chance)}" for _ in range(2000)]
+    companies = [f"{name(chance)} {chance.choice(['Ltd', 'Systems', 'Group', 'Works'])}" for _ in range(500)]
+    cities = [name(chance) for _ in range(200)]
+    written = 0
+    while written < size:
+        sentence = chance.choice(TEMPLATES).format(
+            person=chance.choice(people),
+            company=chance.choice(companies),
+            city=chance.choice(cities),
+            day=chance.randint(1, 31),
+            year=chance.randint(1900, 2020),
+            number=f"{chance.randint(100, 99_999):,}",
+        )
+        sentence += chance.choice((" ", " ", " ", "\n\n"))
+        written += len(sentence)
+        yield sentence
+
+
+def whole_pipeline(megabytes: float) -> None:
+    text = "".join(sentences(int(megabytes * 1_000_000)))
+    index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        pipeline = Pipeline(
+            index=index, extractor=LexiconExtractor(index), settings=PipelineSettings(concurrency=1)
+        )
+        bus = Bus("bench", journal=FileJournal(Path(folder, "events.jsonl")))
+        result = asyncio.run(pipeline.run(text, key="bench", bus=bus))
+        Path(folder, "graph.ttl").write_bytes(result.outputs["turtle"])
+        Path(folder, "entities.json").write_bytes(write_entities(result.graph))
+        Path(folder, "relations.json").write_bytes(write_relations(result.graph))
+        took = time.perf_counter() - began
+    graph = result.graph
+    print(
+        f"lexicon pipeline  {len(text) / 1e6:.2f} MB to disk in {took:.2f} s  "
+        f"({result.chunks} chunks, {len(graph.entities)} entities, {len(graph.relations)} relations)"
+    )
+
+
+def per_sentence() -> None:
+    index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
+    extractor = LexiconExtractor(index)
+    pipeline = Pipeline(index=index, extractor=extractor)
+    chunks = chunk_text("".join(sentences(200_000)).strip())
+    count = sum(len(chunk.sentences) for chunk in chunks)
+    focuser = pipeline._focuser
+
+    async def extract() -> None:
+        for chunk in chunks:
+            focus = focuser.focus(chunk.text)
+            found = await extractor.extract_entities(chunk, focus)
+            kept = [mention for mention in found.items if mention.types or mention.kind == "literal"]
+            await extractor.extract_relations(chunk, kept, focus)
+
+    began = time.perf_counter()
+    asyncio.run(extract())
+    print(f"lexicon extractor {1000 * (time.perf_counter() - began) / count:.3f} ms a sentence ({count} sentences)")
+
+
+def resolution(mentions: int) -> None:
+    index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
+    chance = random.Random(3)
+    person = ("http://example.org/company#Person",)
+    said = []
+    for number in range(mentions):
+        text = f"{name(chance)} {name(chance)}" if number % 3 else name(chance)
+        said.append(Mention(number * 40, number * 40 + len(text), text, types=person))
+    began = time.perf_counter()
+    entities = resolve(said, index=index).entities
+    print(f"resolution        {mentions} mentions in {time.perf_counter() - began:.2f} s ({len(entities)} entities)")
+
+
+def streamed(megabytes: float) -> None:
+    tracemalloc.start()
+    began = time.perf_counter()
+    count = sum(1 for _ in iter_chunks(normalized_pieces(sentences(int(megabytes * 1_000_000)))))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(
+        f"streamed chunking {megabytes:g} MB in {time.perf_counter() - began:.1f} s (traced), {count} chunks, "
+        f"peak {peak / 1e6:.1f} MB of Python memory"
+    )
+
+
+def main() -> None:
+    """Print the figures."""
+    arguments = [float(argument) for argument in sys.argv[1:]]
+    megabytes = arguments[0] if arguments else 1.0
+    whole_pipeline(megabytes)
+    per_sentence()
+    resolution(20_000)
+    streamed(arguments[1] if len(arguments) > 1 else 5.0)
+    print(f"peak memory       {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB of the process")
+
+
+if __name__ == "__main__":
+    main()

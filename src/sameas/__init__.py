@@ -1,0 +1,42 @@
+"""Documents to knowledge graphs true to an ontology, and never the same work twice."""
+
+from sameas.connections import open_async_store, open_store
+from sameas.identity.key import compute_idempotency_key, normalize_text
+from sameas.once.call import ProcessingRecord
+from sameas.once.context import Context, current_context
+from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.errors import (
+    InProgress,
+    KeyReused,
+    OutcomeUnknown,
+    SameasError,
+    StoredFailure,
+    StoreUnavailable,
+    Superseded,
+)
+from sameas.once.policy import Policy
+from sameas.once.processor import AsyncIdempotentProcessor, IdempotentProcessor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncEngine",
+    "AsyncIdempotentProcessor",
+    "Context",
+    "Engine",
+    "IdempotentProcessor",
+    "InProgress",
+    "KeyReused",
+    "OutcomeUnknown",
+    "Policy",
+    "ProcessingRecord",
+    "SameasError",
+    "StoreUnavailable",
+    "StoredFailure",
+    "Superseded",
+    "compute_idempotency_key",
+    "current_context",
+    "normalize_text",
+    "open_async_store",
+    "open_store",
+]

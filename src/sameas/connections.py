@@ -1,0 +1,57 @@
+"""The one place that opens stores, from URLs; everybody else is handed one."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from sameas.once.store import AsyncStore, Backend, Store
+
+
+def open_store(url: str, **options: Any) -> Store:
+    """A store for threads. See `open_backend` for the URLs."""
+    return Store(open_backend(url, **options))
+
+
+def open_async_store(url: str, **options: Any) -> AsyncStore:
+    """A store for tasks. See `open_backend` for the URLs."""
+    return AsyncStore(open_backend(url, **options))
+
+
+def open_backend(url: str, **options: Any) -> Backend:
+    """What a URL stands for: `memory://`, `sqlite:///file.db` (four slashes for an absolute path), `redis://`,
+    `rediss://`, `postgresql+psycopg://`, `mysql+pymysql://`, `mssql+mssqlpython://`.
+
+    A driver is imported when its first URL is opened.
+    """
+    match urlsplit(url).scheme.partition("+")[0]:
+        case "memory":
+            from sameas.stores.memory import MemoryBackend
+
+            return MemoryBackend(**options)
+        case "sqlite":
+            from sameas.stores.sql import SqlBackend
+            from sameas.stores.sqlite import SqlitePerformer
+
+            return SqlBackend(SqlitePerformer(_sqlite_path(url), **options), dialect="sqlite")
+        case "redis" | "rediss":
+            from sameas.stores import redis
+
+            return redis.open_backend(url, **options)
+        case "postgresql" | "postgres":
+            from sameas.stores import postgres
+
+            return postgres.open_backend(url, **options)
+        case "mysql" | "mariadb" | "mssql":
+            from sameas.stores import sqlalchemy
+
+            return sqlalchemy.open_backend(url, **options)
+        case _:
+            raise ValueError(f"{url.partition('://')[0]!r} is no kind of store: use one of {open_backend.__doc__}")
+
+
+def _sqlite_path(url: str) -> str:
+    path = unquote(url.removeprefix("sqlite://").removeprefix("/"))
+    if not path or path == ":memory:":
+        raise ValueError("SQLite needs a file, such as sqlite:///sameas.db; for records in memory use memory://")
+    return path

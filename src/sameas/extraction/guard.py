@@ -1,0 +1,168 @@
+"""Nothing enters the graph that the text does not say or the ontology does not know.
+
+Rule: whatever an extractor offers is data. A name must stand in the text, a class and a property must be in the ontology,
+and domain and range must hold, subclasses included; a relation that only holds the other way round is turned. What fails
+goes to the ledger with a reason code, never to the graph.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.graph import Claim, Mention, Rejection, RejectionCode
+from sameas.ontology.index import OntologyIndex, Verdict
+from sameas.ontology.vocabulary import THING
+
+T = TypeVar("T")
+
+
+class Checked(NamedTuple, Generic[T]):
+    """What may stay and what was refused."""
+
+    kept: tuple[T, ...]
+    rejected: tuple[Rejection, ...]
+
+
+class Guard:
+    """Checks the mentions and claims of chunks against one ontology; answers about classes are remembered."""
+
+    def __init__(self, index: OntologyIndex) -> None:
+        self._index = index
+        self._verdicts: dict[tuple[str, str, str], Verdict] = {}
+
+    def mentions(self, chunk: Chunk, offered: Iterable[Mention]) -> Checked[Mention]:
+        """The mentions that stand in the chunk's text and have a class, or a datatype, that is known."""
+        kept: dict[tuple[object, ...], Mention] = {}
+        rejected: list[Rejection] = []
+        for mention in offered:
+            placed = _placed(chunk.text, mention)
+            code = "not_in_text" if placed is None else self._fault(placed)
+            if not mention.text.strip():
+                code = "empty_name"
+            if placed is None or code is not None:
+                end = min(max(mention.end, 0), len(chunk.text))
+                start = min(max(mention.start, 0), end)
+                refused = Rejection(start, end, code or "not_in_text", "entity_extraction", mention.text)
+                detail = "; ".join(mention.types) or mention.datatype
+                rejected.append(msgspec.structs.replace(refused, detail=detail))
+                continue
+            known = self._known(placed)
+            kept[known.order] = known
+        return Checked(tuple(sorted(kept.values(), key=lambda mention: mention.order)), tuple(rejected))
+
+    def claims(
+        self, chunk: Chunk, offered: Iterable[Claim], *, mentions: Sequence[Mention]
+    ) -> Checked[Claim]:
+        """The claims between these mentions that the ontology allows, turned round where only that holds."""
+        ends = {(mention.start, mention.end): mention for mention in mentions}
+        kept: dict[tuple[object, ...], Claim] = {}
+        rejected: list[Rejection] = []
+        for claim in offered:
+            checked = self._claim(chunk, claim, ends)
+            if isinstance(checked, Claim):
+                kept.setdefault((checked.subject.span, checked.predicate, checked.object.span), checked)
+                continue
+            start = max(0, min(claim.subject.start, claim.object.start))
+            end = min(len(chunk.text), max(claim.subject.end, claim.object.end))
+            rejected.append(
+                Rejection(
+                    min(start, end),
+                    end,
+                    checked,
+                    "relation_extraction",
+                    claim.subject.text,
+                    claim.predicate,
+                    claim.object.text,
+                )
+            )
+        return Checked(tuple(sorted(kept.values(), key=lambda claim: claim.order)), tuple(rejected))
+
+    def _fault(self, mention: Mention) -> RejectionCode | None:
+        if mention.kind == "literal":
+            return None if self._index.is_datatype(mention.datatype) else "unknown_type"
+        if not mention.types:
+            return "no_type"
+        return None if any(self._is_class(iri) for iri in mention.types) else "unknown_type"
+
+    def _known(self, mention: Mention) -> Mention:
+        types = tuple(iri for iri in mention.types if self._is_class(iri))
+        individual = mention.individual if mention.individual in self._index.individuals else ""
+        if types == mention.types and individual == mention.individual:
+            return mention
+        return msgspec.structs.replace(mention, types=types, individual=individual)
+
+    def _is_class(self, iri: str) -> bool:
+        return iri in self._index.classes or iri == THING
+
+    def _claim(
+        self, chunk: Chunk, claim: Claim, ends: dict[tuple[int, int], Mention]
+    ) -> Claim | RejectionCode:
+        if claim.predicate not in self._index.properties:
+            return "unknown_relation"
+        subject, object = self._end(chunk, claim.subject, ends), self._end(chunk, claim.object, ends)
+        if subject is None or object is None:
+            return "unresolved_end"
+        if subject.span == object.span:
+            return "self_relation"
+        claim = msgspec.structs.replace(claim, subject=subject, object=object)
+        if subject.kind == "literal":
+            if object.kind == "literal":
+                return "domain_mismatch"
+            claim = claim.turned()
+        verdict = self._verdict(claim.subject, claim.predicate, claim.object)
+        if verdict is Verdict.WRONG_DIRECTION:
+            return claim.turned()
+        if verdict is Verdict.OK:
+            return claim
+        return self._blame(claim)
+
+    def _end(self, chunk: Chunk, mention: Mention, ends: dict[tuple[int, int], Mention]) -> Mention | None:
+        known = ends.get((mention.start, mention.end))
+        if known is None or known.text != mention.text:
+            return None
+        # A literal may come in another datatype than it was seen in, and a name as the text of a value.
+        if mention.kind == "literal":
+            return mention if self._index.is_datatype(mention.datatype) else None
+        return known if known.kind != "literal" else None
+
+    def _verdict(self, subject: Mention, predicate: str, object: Mention) -> Verdict:
+        values = (object.datatype,) if object.kind == "literal" else object.types
+        best = Verdict.NO
+        for subject_type in subject.types:
+            for value in values:
+                asked = (subject_type, predicate, value)
+                verdict = self._verdicts.get(asked)
+                if verdict is None:
+                    verdict = self._verdicts[asked] = self._index.allows(*asked)
+                if verdict is Verdict.OK:
+                    return verdict
+                if verdict is Verdict.WRONG_DIRECTION:
+                    best = verdict
+        return best
+
+    def _blame(self, claim: Claim) -> RejectionCode:
+        tree = self._index.class_tree
+        domain = self._index.domain(claim.predicate)
+        fits = any(
+            all(not tree.above(iri).isdisjoint(group) for group in domain) for iri in claim.subject.types
+        )
+        return "range_mismatch" if fits else "domain_mismatch"
+
+
+def _placed(text: str, mention: Mention) -> Mention | None:
+    """The mention at the place where its text stands; the nearest one if its own place is wrong."""
+    said = mention.text
+    if not said.strip():
+        return None
+    if 0 <= mention.start and text[mention.start : mention.end] == said:
+        return mention
+    start = max(0, mention.start)
+    after = text.find(said, start)
+    before = text.rfind(said, 0, start + len(said))
+    places = [at for at in (before, after) if at >= 0]
+    if not places:
+        return None
+    at = min(places, key=lambda place: (abs(place - mention.start), place))
+    return msgspec.structs.replace(mention, start=at, end=at + len(said))

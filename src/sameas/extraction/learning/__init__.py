@@ -1,0 +1,1 @@
+"""The extractor that learns from examples."""

@@ -1,0 +1,88 @@
+"""Candidates of a sentence: its spans, and what the lexicon and plain geography know of its words."""
+
+from __future__ import annotations
+
+from sameas.extraction.learning.demonyms import COUNTRIES, DEMONYMS, PLACE_TOKENS
+from sameas.extraction.learning.lexicon import NOBODY, Lexicon
+from sameas.extraction.learning.spans import (
+    BRACKETED,
+    DATE,
+    KNOWN,
+    MIXED,
+    NAME,
+    OPENING,
+    PHRASE,
+    PLACE,
+    QUANTITY,
+    QUOTED,
+    SHORTENED,
+    STOPWORDS,
+    Span,
+    find_spans,
+)
+from sameas.extraction.learning.tokens import Tokens
+
+_PHRASE_WORDS = 3
+_SUBJECT_KINDS = NAME | QUOTED | OPENING | MIXED | BRACKETED | KNOWN
+_NAMING_KINDS = OPENING | QUOTED | KNOWN
+
+
+def can_be_subject(span: Span) -> bool:
+    """Whether a thing can have this for a name: anything but a bare date or number, or another's normal form."""
+    if span.form is not None:
+        return bool(span.kinds & SHORTENED)
+    if span.kinds & (DATE | QUANTITY):
+        return bool(span.kinds & _NAMING_KINDS)
+    return bool(span.kinds & _SUBJECT_KINDS)
+
+
+def _phrases(tokens: Tokens, lexicon: Lexicon, without: int) -> list[tuple[int, int]]:
+    """Plain words before a head noun that examples had in an object: `first-person shooter`."""
+    lower = tokens.lower
+    found = []
+    for j, word in enumerate(lower):
+        heads = lexicon.heads.get(word)
+        if not heads or not any(known.count_without(without) > 0 for known in heads):
+            continue
+        found.append((j, j + 1))
+        first = j
+        for _ in range(_PHRASE_WORDS):
+            if first > 1 and lower[first - 1] == "-":
+                first -= 2
+            elif first > 0 and lower[first - 1].isalpha() and lower[first - 1] not in STOPWORDS:
+                first -= 1
+            else:
+                break
+            found.append((first, j + 1))
+    return found
+
+
+def find_candidates(tokens: Tokens, lexicon: Lexicon, *, without: int = NOBODY) -> list[Span]:
+    """All candidates, ordered by place; `without` leaves out what only that example knows."""
+    found = {(span.first, span.last, span.form): span for span in find_spans(tokens)}
+    lower = tokens.lower
+
+    def add(first: int, last: int, kind: int, form: str | None = None) -> None:
+        known = found.get((first, last, form))
+        kinds = known.kinds | kind if known else kind
+        found[(first, last, form)] = Span(first, last, kinds, form, known.value if known else None)
+
+    count = len(lower)
+    for i, word in enumerate(lower):
+        for j in range(i + 1, min(count, i + lexicon.reach.get(word, 0)) + 1):
+            key = " ".join(lower[i:j])
+            if lexicon.knows_value(key, without=without) or lexicon.knows_subject(key, without=without):
+                add(i, j, KNOWN)
+            for known in lexicon.aliases.get(key, ()):
+                if known.count_without(without) > 0:
+                    add(i, j, KNOWN, known.form)
+        if tokens.words[i][0].isupper():
+            for j in range(i + 1, min(count, i + PLACE_TOKENS) + 1):
+                key = " ".join(lower[i:j])
+                if key in DEMONYMS:
+                    add(i, j, PLACE, DEMONYMS[key])
+                if key in COUNTRIES:
+                    add(i, j, PLACE)
+    for first, last in _phrases(tokens, lexicon, without):
+        add(first, last, PHRASE)
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1], key[2] or ""))]

@@ -1,0 +1,124 @@
+"""Measure the learned extractor: `python -m sameas.extraction.learning.evaluate DATA_FOLDER [--limit N] [--split S]`.
+
+Each ontology is learned from its train part alone and scored on another split, texts that are also in train left out. By
+default each ontology starts from a prior made from the other ontologies, so that few-shot figures are honest; `--prior
+shipped` takes the one that comes with the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sameas.extraction.learning.container import ContainerError, pack
+from sameas.extraction.learning.corpus import Part, read_corpus, sample
+from sameas.extraction.learning.examples import ExamplesError
+from sameas.extraction.learning.model import MARK, LearnedModel
+from sameas.extraction.learning.observations import observe
+from sameas.extraction.learning.prior import Prior, shipped_prior
+from sameas.extraction.learning.prior_training import train_prior
+from sameas.extraction.learning.schema import SchemaError
+from sameas.extraction.learning.scoring import Prediction, Scores, mean, score
+from sameas.extraction.learning.train import learn
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One ontology's figures: how many examples, seconds to learn, sentences a second, bytes of the model."""
+
+    name: str
+    examples: int
+    scores: Scores
+    seconds: float
+    rate: float
+    size: int
+
+
+def priors(parts: list[Part], *, which: str) -> Iterator[Prior]:
+    """The prior to use for each ontology: the shipped one, or one from all the others."""
+    if which == "shipped":
+        for _ in parts:
+            yield shipped_prior()
+        return
+    seen = [observe(part.train, part.schema) for part in parts]
+    for i in range(len(parts)):
+        yield train_prior(seen[:i] + seen[i + 1 :])
+
+
+def predict(model: LearnedModel, part: Part, split: str) -> list[Prediction]:
+    """The model's answers for a split."""
+    return [
+        Prediction(
+            example, tuple((t.subject.value, t.property, t.object.value) for t in model.extract(example.text))
+        )
+        for example in part.held_out(split)
+    ]
+
+
+def measure(part: Part, prior: Prior, *, limit: int | None, split: str, seed: int) -> Row:
+    """Learn one ontology and score it."""
+    examples = sample(part.train, limit, seed=seed)
+    began = time.perf_counter()
+    model = learn(examples, part.schema, seed=seed, prior=prior)
+    learned = time.perf_counter()
+    made = predict(model, part, split)
+    rate = len(made) / max(1e-9, time.perf_counter() - learned)
+    size = len(pack(model.content, mark=MARK))
+    return Row(part.name, len(examples), score(made, part.schema), learned - began, rate, size)
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """The lines of the report."""
+    yield (
+        f"{'ontology':<14}{'examples':>9}{'texts':>7}{'P':>7}{'R':>7}{'F1':>7}{'mP':>7}{'mR':>7}{'mF1':>7}"
+        f"{'conf':>7}{'subH':>7}{'objH':>7}{'learn s':>9}{'sent/s':>8}{'bytes':>9}"
+    )
+    whole = Row(
+        "mean",
+        sum(row.examples for row in rows),
+        mean([row.scores for row in rows]),
+        sum(row.seconds for row in rows) / len(rows),
+        sum(row.rate for row in rows) / len(rows),
+        sum(row.size for row in rows) // len(rows),
+    )
+    for row in (*rows, whole):
+        s = row.scores
+        figures = (s.precision, s.recall, s.f1, s.micro_precision, s.micro_recall, s.micro_f1)
+        checks = (s.conformance, s.subject_hallucination, s.object_hallucination)
+        yield (
+            f"{row.name:<14}{row.examples:>9}{s.texts:>7.0f}"
+            + "".join(f"{figure:>7.3f}" for figure in (*figures, *checks))
+            + f"{row.seconds:>9.1f}{row.rate:>8.0f}{row.size:>9}"
+        )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table for a data folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="folder with ontologies/, train/ and the split, in Text2KGBench's form")
+    parser.add_argument("--limit", type=int, help="learn from so many sentences an ontology; all without it")
+    parser.add_argument("--split", default="validation")
+    parser.add_argument("--prior", choices=("others", "shipped"), default="others")
+    parser.add_argument("--seed", type=int, default=0, help="which sentences are taken with --limit")
+    given = parser.parse_args(arguments)
+    try:
+        parts = read_corpus(given.data)
+        found = priors(parts, which=given.prior)
+        rows = [
+            measure(part, prior, limit=given.limit, split=given.split, seed=given.seed)
+            for part, prior in zip(parts, found, strict=True)
+        ]
+    except (ExamplesError, SchemaError, ContainerError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    for line in table(rows):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

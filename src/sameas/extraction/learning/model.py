@@ -1,0 +1,222 @@
+"""A learned extractor: small, fast, saved in one file, the same answer for the same sentence everywhere.
+
+It proposes only properties of its schema, and every subject and object has its place in the sentence. Applying it needs
+numpy alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sameas.extraction.learning.candidates import find_candidates
+from sameas.extraction.learning.container import digest_of, pack, unpack, write_file
+from sameas.extraction.learning.decoding import LearnedTriple, Mention, Thresholds, choose
+from sameas.extraction.learning.forms import Forms
+from sameas.extraction.learning.hashing import word
+from sameas.extraction.learning.labels import Cues
+from sameas.extraction.learning.lexicon import Known, Lexicon, Table
+from sameas.extraction.learning.object_features import object_features
+from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.subject_features import (
+    SubjectFeatures,
+    absent_feature,
+    pair_features,
+    place_of,
+    subject_features,
+)
+from sameas.extraction.learning.tokens import Tokens, tokenize
+
+MARK = b"sameas learned extractor 1\n"
+_FLOOR = 0.004
+_PAIRS = 24
+_SECOND_SUBJECT = 0.3
+_LONGEST = 4000
+
+Rows = list[tuple[str, list[tuple[str, str, int]]]]
+
+
+class ModelContent(msgspec.Struct, frozen=True):
+    """The file's layout."""
+
+    properties: list[str]
+    values: Rows
+    subjects: Rows
+    heads: Rows
+    aliases: Rows
+    cues: list[tuple[str, list[tuple[str, str]]]]
+    styles: list[tuple[str, str, str]]
+    object_keys: bytes
+    object_weights: bytes
+    object_scales: list[float]
+    subject_keys: bytes
+    subject_weights: bytes
+    best: float
+    other: float
+    examples: int
+    prior: str
+
+
+def _rows(table: Table) -> Rows:
+    return [(key, [(k.form, k.property, k.count) for k in knowns]) for key, knowns in sorted(table.items())]
+
+
+def _table(rows: Rows) -> Table:
+    return {key: tuple(Known(form, name, count) for form, name, count in knowns) for key, knowns in rows}
+
+
+def pack_lexicon(lexicon: Lexicon) -> dict[str, Rows]:
+    """The lexicon's tables as the file has them."""
+    return {
+        "values": _rows(lexicon.values),
+        "subjects": _rows(lexicon.subjects),
+        "heads": _rows(lexicon.heads),
+        "aliases": _rows(lexicon.aliases),
+    }
+
+
+class LearnedModel:
+    """Extracts facts from sentences as it learned from examples; made by `learn` or `load`."""
+
+    def __init__(self, content: ModelContent) -> None:
+        self.content = content
+        self.version = digest_of(content)
+        self.properties = tuple(content.properties)
+        self.thresholds = Thresholds(content.best, content.other)
+        self._lexicon = Lexicon(
+            _table(content.values), _table(content.subjects), _table(content.heads), _table(content.aliases)
+        )
+        self._cues: Cues = {key: tuple(items) for key, items in content.cues}
+        self._forms = Forms({(name, sort): style for name, sort, style in content.styles})
+        keys: list[int] = np.frombuffer(content.object_keys, np.uint32).tolist()
+        width = len(self.properties)
+        small = np.frombuffer(content.object_weights, np.int8).reshape(len(keys), width)
+        scales = np.array(content.object_scales, np.float32)
+        # The last row is for candidates none of whose features is known.
+        self._weights = np.vstack([small.astype(np.float32) * scales, np.zeros((1, width), np.float32)])
+        self._row = {key: i for i, key in enumerate(keys)}
+        subject_keys = np.frombuffer(content.subject_keys, np.uint32).tolist()
+        subject_weights = np.frombuffer(content.subject_weights, np.float16).astype(np.float64).tolist()
+        self._subject: dict[int, float] = dict(zip(subject_keys, subject_weights, strict=True))
+        self._names = [word(name) for name in self.properties]
+
+    def extract(self, sentence: str) -> list[LearnedTriple]:
+        """The facts that the sentence states, best first."""
+        return choose(self.guess(sentence), self.thresholds)
+
+    def guess(self, sentence: str) -> list[LearnedTriple]:
+        """All facts worth a thought, whatever their confidence, in no particular order."""
+        # A text of this length is no sentence; its beginning is read.
+        tokens = tokenize(sentence[:_LONGEST])
+        spans = find_candidates(tokens, self._lexicon)
+        if not spans or not self.properties:
+            return []
+        scores = self._object_scores(tokens, spans)
+        places, columns = np.nonzero(scores >= _FLOOR)
+        order = np.lexsort((columns, places, -scores[places, columns]))[:_PAIRS]
+        if not len(order):
+            return []
+        subjects = subject_features(tokens, spans, self._lexicon)
+        weigh = self._subject.get
+        static = [sum(weigh(key, 0.0) for key in row) for row in subjects.rows]
+        absent = sum(weigh(key, 0.0) for key in subjects.absent)
+        where: dict[tuple[int, int], list[tuple[str, int, int] | None]] = {}
+        guesses = []
+        for n in order.tolist():
+            target, column = spans[places[n]], int(columns[n])
+            at = (target.first, target.last)
+            if at not in where:
+                where[at] = _places(subjects, target)
+            likely = self._choose_subjects(tokens, subjects, static, absent, where[at], column)
+            if likely:
+                name = self.properties[column]
+                mention = self._object_mention(tokens, target, name)
+                score = float(scores[places[n], columns[n]])
+                guesses += [LearnedTriple(name, subject, mention, score * share) for subject, share in likely]
+        return guesses
+
+    def _object_scores(self, tokens: Tokens, spans: list[Span]) -> NDArray[np.float32]:
+        features = object_features(tokens, spans, self._lexicon, self._cues)
+        row_of = self._row
+        none = len(row_of)
+        flat: list[int] = []
+        starts = []
+        for row in features.rows:
+            starts.append(len(flat))
+            flat.append(none)
+            flat += [row_of[key] for key in row if key in row_of]
+        sums = np.add.reduceat(self._weights[flat], starts, axis=0)
+        shared = [row_of[key] for key in features.shared if key in row_of]
+        sums += self._weights[shared].sum(axis=0)
+        found: NDArray[np.float32] = np.float32(0.5) * (np.float32(1) + np.tanh(np.float32(0.5) * sums))
+        return found
+
+    def _choose_subjects(
+        self,
+        tokens: Tokens,
+        subjects: SubjectFeatures,
+        static: Sequence[float],
+        absent: float,
+        places: Sequence[tuple[str, int, int] | None],
+        column: int,
+    ) -> list[tuple[Mention, float]]:
+        weigh = self._subject.get
+        name = self._names[column]
+        scores = [absent + weigh(absent_feature(name), 0.0)]
+        spans = []
+        for span, base, place in zip(subjects.spans, static, places, strict=True):
+            if place is not None:
+                scores.append(base + sum(weigh(key, 0.0) for key in pair_features(place, span.kinds, name)))
+                spans.append(span)
+        powers = np.exp(np.array(scores) - max(scores))
+        shares = (powers / powers.sum())[1:].tolist()
+        return _pool(tokens, spans, shares)
+
+    def _object_mention(self, tokens: Tokens, span: Span, name: str) -> Mention:
+        text = tokens.slice(span.first, span.last)
+        form = self._forms.render(name, span, tokens, self._lexicon)
+        start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
+        return Mention(text, start, end, None if form == text else form)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file; a crash leaves the old file or the new one."""
+        write_file(path, pack(self.content, mark=MARK))
+
+    @classmethod
+    def load(cls, path: Path) -> LearnedModel:
+        """Read a model from a file."""
+        return cls(unpack(path.read_bytes(), ModelContent, mark=MARK, source=path.name))
+
+
+def _places(subjects: SubjectFeatures, target: Span) -> list[tuple[str, int, int] | None]:
+    """Where each subject stands from the object; None for the object itself."""
+    return [
+        None if (span.first, span.last) == (target.first, target.last) else place_of(span, target, subjects.names)
+        for span in subjects.spans
+    ]
+
+
+def _pool(tokens: Tokens, spans: Sequence[Span], shares: Sequence[float]) -> list[tuple[Mention, float]]:
+    """The likeliest subject, mentions of one name taken together, and others nearly as likely."""
+    total: dict[str, float] = defaultdict(float)
+    best: dict[str, tuple[float, Mention]] = {}
+    for span, share in zip(spans, shares, strict=True):
+        start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
+        mention = Mention(tokens.text[start:end], start, end, span.form)
+        key = mention.value.lower()
+        total[key] += share
+        if key not in best or share > best[key][0]:
+            best[key] = (share, mention)
+    ranked = sorted(total, key=lambda key: (-total[key], best[key][1].start, key))
+    kept: list[tuple[Mention, float]] = []
+    for key in ranked:
+        mention = best[key][1]
+        if kept and (total[key] < _SECOND_SUBJECT or any(mention.overlaps(other) for other, _ in kept)):
+            break
+        kept.append((mention, total[key]))
+    return kept

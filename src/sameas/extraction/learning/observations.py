@@ -1,0 +1,174 @@
+"""Examples turned into rows to fit: every candidate as an object, and for every fact the choice of its subject.
+
+An example seldom states all that its text says, so what it leaves out is weak evidence: a candidate counts as no object of
+a property with full weight only in sentences that are examples of that property.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sameas.extraction.learning.candidates import find_candidates
+from sameas.extraction.learning.dates import Date, find_dates
+from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.learning.forms import AffixCounter, Forms, choose_styles, sort_of, writings
+from sameas.extraction.learning.hashing import word
+from sameas.extraction.learning.labels import Cues, cues_of
+from sameas.extraction.learning.lexicon import Lexicon, learn_lexicon
+from sameas.extraction.learning.object_features import object_features
+from sameas.extraction.learning.schema import Schema
+from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.subject_features import (
+    SubjectFeatures,
+    absent_feature,
+    pair_features,
+    place_of,
+    subject_features,
+)
+from sameas.extraction.learning.tokens import Tokens, fold, tokenize
+
+_UNLABELLED = 0.5
+Affixes = dict[str, tuple[str, ...]]
+
+
+@dataclass
+class Observations:
+    """The rows of an ontology's examples. Row i of the objects belongs to example `sentence[i]`."""
+
+    schema: Schema
+    properties: tuple[str, ...]
+    lexicon: Lexicon
+    cues: Cues
+    forms: Forms
+    object_rows: list[list[int]] = field(default_factory=list)
+    object_kinds: list[int] = field(default_factory=list)
+    sentence: list[int] = field(default_factory=list)
+    labels: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    weights: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    subject_rows: list[list[int]] = field(default_factory=list)
+    subject_groups: list[int] = field(default_factory=lambda: [0])
+    subject_right: list[bool] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    example: Example
+    tokens: Tokens
+    spans: list[Span]
+
+
+def _matching_styles(value: str, span: Span, tokens: Tokens, affixes: tuple[str, ...]) -> list[str]:
+    wanted = fold(value)
+    return [style for style, written in writings(span, tokens, affixes) if fold(written) == wanted]
+
+
+def _learn_affixes(reads: list[_Read], properties: frozenset[str]) -> Affixes:
+    counter = AffixCounter()
+    for read in reads:
+        for triple in read.example.triples:
+            if triple.property not in properties:
+                continue
+            if not any(_matching_styles(triple.object, span, read.tokens, ()) for span in read.spans):
+                texts = [read.tokens.slice(span.first, span.last) for span in read.spans if span.form is None]
+                counter.note(triple.property, triple.object, texts)
+    return counter.affixes()
+
+
+def _same_year(value: str, span: Span) -> bool:
+    """A date that the text says less exactly than the example does: neither right nor wrong."""
+    if not isinstance(span.value, Date):
+        return False
+    return any(mention.date.year == span.value.year for mention in find_dates(value))
+
+
+class _Collector:
+    """Gathers the rows of one example after the other."""
+
+    def __init__(self, observations: Observations, affixes: Affixes) -> None:
+        self.out = observations
+        self.affixes = affixes
+        self.styles: Counter[tuple[str, str, str]] = Counter()
+        self.labels: list[NDArray[np.float32]] = []
+        self.weights: list[NDArray[np.float32]] = []
+        self.column = {name: i for i, name in enumerate(observations.properties)}
+
+    def add(self, number: int, read: _Read) -> None:
+        out, tokens, spans = self.out, read.tokens, read.spans
+        triples = [triple for triple in read.example.triples if triple.property in self.column]
+        labels = np.zeros((len(spans), len(self.column)), np.float32)
+        weights = np.full(labels.shape, _UNLABELLED, np.float32)
+        for triple in triples:
+            weights[:, self.column[triple.property]] = 1
+        subjects = subject_features(tokens, spans, out.lexicon, without=number)
+        for triple in triples:
+            right = self._label(triple, read, labels, weights)
+            if right:
+                self._choice(triple, spans[right[0]], subjects, tokens)
+        weights[labels > 0] = 1
+        features = object_features(tokens, spans, out.lexicon, out.cues, without=number)
+        out.object_rows += [row + features.shared for row in features.rows]
+        out.object_kinds += [span.kinds for span in spans]
+        out.sentence += [number] * len(spans)
+        self.labels.append(labels)
+        self.weights.append(weights)
+
+    def _label(
+        self, triple: Triple, read: _Read, labels: NDArray[np.float32], weights: NDArray[np.float32]
+    ) -> list[int]:
+        column = self.column[triple.property]
+        right = []
+        for i, span in enumerate(read.spans):
+            styles = _matching_styles(triple.object, span, read.tokens, self.affixes.get(triple.property, ()))
+            if styles:
+                right.append(i)
+                labels[i, column] = 1
+                for style in styles:
+                    self.styles[(triple.property, sort_of(span), style)] += 1
+            elif _same_year(triple.object, span):
+                weights[i, column] = 0
+        return right
+
+    def _choice(self, triple: Triple, target: Span, subjects: SubjectFeatures, tokens: Tokens) -> None:
+        out = self.out
+        wanted, name = fold(triple.subject), word(triple.property)
+        found = False
+        for span, row in zip(subjects.spans, subjects.rows, strict=True):
+            if (span.first, span.last) == (target.first, target.last):
+                continue
+            place = place_of(span, target, subjects.names)
+            right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
+            found |= right
+            out.subject_rows.append(row + pair_features(place, span.kinds, name))
+            out.subject_right.append(right)
+        out.subject_rows.append([*subjects.absent, absent_feature(name)])
+        out.subject_right.append(not found)
+        out.subject_groups.append(len(out.subject_rows))
+
+    def finish(self) -> None:
+        width = len(self.column)
+        self.out.labels = np.concatenate([np.zeros((0, width), np.float32), *self.labels])
+        self.out.weights = np.concatenate([np.zeros((0, width), np.float32), *self.weights])
+        self.out.forms = choose_styles(self.styles)
+
+
+def observe(examples: Sequence[Example], schema: Schema) -> Observations:
+    """All rows of the examples, for the properties that occur in them."""
+    seen = {triple.property for example in examples for triple in example.triples}
+    properties = tuple(item.id for item in schema.properties if item.id in seen)
+    lexicon = learn_lexicon(examples, properties)
+    reads = []
+    for number, example in enumerate(examples):
+        tokens = tokenize(example.text)
+        reads.append(_Read(example, tokens, find_candidates(tokens, lexicon, without=number)))
+    affixes = _learn_affixes(reads, frozenset(properties))
+    out = Observations(schema, properties, lexicon, cues_of(schema, properties), Forms({}))
+    collector = _Collector(out, affixes)
+    for number, read in enumerate(reads):
+        collector.add(number, read)
+    collector.finish()
+    return out

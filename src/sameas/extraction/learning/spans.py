@@ -1,0 +1,260 @@
+"""Which parts of a sentence may be a subject or an object: names, quoted strings, dates, quantities, phrases.
+
+A span is a guess by form alone; nothing here is learned. Names are runs of capitalised words, joined over particles,
+hyphens and colons, whole and in part, because where a name ends is for the learner to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sameas.extraction.learning.dates import Date, find_dates
+from sameas.extraction.learning.quantities import Quantity, find_quantities
+from sameas.extraction.learning.tokens import Tokens
+
+NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE = (1 << i for i in range(11))
+KIND_BITS = 11
+
+_TIGHT = frozenset("- ' ’ . & / – _ +".split())
+_CLOSE = frozenset(
+    "of the de la le les du des del della di da do dos das van von der den zu bin ibn al el y e et und av af ten ter - ’ ' & – / 's".split()
+)
+_WIDE = frozenset("and for in on at to a an into from with by or no vs upon about without is are : . ! ? his her my s".split())
+_FAR = frozenset([",", "(", ")"])
+_LEVEL = {**dict.fromkeys(_FAR, 3), **dict.fromkeys(_WIDE, 2), **dict.fromkeys(_CLOSE, 1)}
+_GAP_TOKENS = 3
+_RUNS_JOINED = 4
+_ARTICLES = frozenset(("the", "a", "an"))
+_OPENERS = frozenset(
+    "in on at after before during since from by with as for to he she it they we this that these those his her its their there when while "
+    "although though however also both one two three many most some all if but and or not its other under over between following until "
+    "another each first then here who which where".split()
+)
+_OPENING_ENDS = frozenset(
+    "is was are were has had have will would can could may became becomes won received features stars takes took serves served ( , : ; ["
+    " represents represented began begins plays played lies flows rises joined located s".split()
+)
+_OPENING_TOKENS = 14
+_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "'"}
+_QUOTED_TOKENS = 24
+_NAME_PIECES = (3, 5)
+_ABBREVIATION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Tokens first to last (not included) of a sentence, the forms they have, and what they say where that is known."""
+
+    first: int
+    last: int
+    kinds: int
+    form: str | None = None
+    value: Date | Quantity | None = None
+
+
+class _Collector:
+    """Spans found so far, one for each place and normal form."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, int, str | None], int] = {}
+        self.values: dict[tuple[int, int], Date | Quantity] = {}
+
+    def add(self, first: int, last: int, kind: int, form: str | None = None) -> None:
+        if last > first:
+            key = (first, last, form)
+            self.found[key] = self.found.get(key, 0) | kind
+
+    def spans(self) -> list[Span]:
+        ordered = sorted(self.found.items(), key=lambda item: (item[0][0], item[0][1], item[0][2] or ""))
+        return [Span(a, b, kinds, form, None if form else self.values.get((a, b))) for (a, b, form), kinds in ordered]
+
+
+def _runs(tokens: Tokens) -> list[tuple[int, int]]:
+    words, starts, ends = tokens.words, tokens.starts, tokens.ends
+    runs: list[tuple[int, int]] = []
+    count = len(words)
+    i = 0
+    while i < count:
+        word = words[i]
+        if not (word[0].isupper() or (word[0].isdigit())):
+            i += 1
+            continue
+        j = i + 1
+        while j < count:
+            following = words[j]
+            if following[0].isupper() or following[0].isdigit():
+                j += 1
+            elif (
+                following in _TIGHT
+                and j + 1 < count
+                and starts[j] == ends[j - 1]
+                and (
+                    (starts[j + 1] == ends[j] and words[j + 1][0].isalnum())
+                    or (following == "." and len(words[j - 1]) <= _ABBREVIATION and words[j + 1][0].isupper())
+                )
+                and not (following in "'’" and words[j + 1] == "s")
+            ):
+                j += 2
+            else:
+                break
+        runs.append((i, j))
+        i = j
+    return runs
+
+
+def _gap(tokens: Tokens, first: int, last: int) -> int:
+    """How far apart two runs are: 1 near, 2 wide, 3 far, 0 not joinable."""
+    if last - first > _GAP_TOKENS:
+        return 0
+    level = 1
+    for word in tokens.lower[first:last]:
+        found = _LEVEL.get(word)
+        if found is None:
+            return 0
+        level = max(level, found)
+    return level
+
+
+def _add_name(tokens: Tokens, out: _Collector, first: int, last: int, kind: int) -> None:
+    lower = tokens.lower
+    out.add(first, last, kind)
+    if last - first > 1 and lower[first] in _ARTICLES:
+        out.add(first + 1, last, kind)
+    elif first > 0 and lower[first - 1] in _ARTICLES and tokens.words[first - 1][0].isupper():
+        out.add(first - 1, last, kind)
+    if last < len(tokens) and tokens.words[last] in ".!?" and tokens.starts[last] == tokens.ends[last - 1]:
+        inner = last + 1 < len(tokens)
+        if tokens.words[last] != "." or (inner and len(tokens.words[last - 1]) <= _ABBREVIATION + 1):
+            out.add(first, last + 1, kind)
+
+
+def _names(tokens: Tokens, out: _Collector) -> None:
+    lower = tokens.lower
+    runs = []
+    for first, last in _runs(tokens):
+        start = first
+        if lower[first] in _OPENERS and (first == 0 or tokens.words[first - 1] in ".!?"):
+            out.add(first, last, NAME)
+            start += 1
+        if start < last:
+            runs.append((start, last))
+    levels = [_gap(tokens, a[1], b[0]) for a, b in zip(runs, runs[1:], strict=False)]
+    for k, (first, last) in enumerate(runs):
+        _add_name(tokens, out, first, last, NAME)
+        _pieces(tokens, out, first, last)
+        for m in range(k + 1, min(len(runs), k + _RUNS_JOINED)):
+            if not levels[m - 1]:
+                break
+            _add_name(tokens, out, first, runs[m][1], NAME)
+        # A capitalised word and the plain words after it: `Tabasco pepper`, `Panthera pardus`.
+        for extra in (1, 2):
+            end = last + extra
+            if end > len(tokens) or not lower[end - 1].isalpha() or lower[end - 1] in STOPWORDS:
+                break
+            out.add(max(first, last - 3), end, MIXED)
+            if last - first > 1:
+                out.add(last - 1, end, MIXED)
+
+
+def _pieces(tokens: Tokens, out: _Collector, first: int, last: int) -> None:
+    words = tokens.words
+    size = last - first
+    if size < 2:  # noqa: PLR2004 (one word has no parts)
+        return
+    for cut in (1, 2):
+        if size > cut and words[first + cut][0].isalnum():
+            out.add(first + cut, last, NAME)
+        if size > cut and words[last - cut - 1][0].isalnum():
+            out.add(first, last - cut, NAME)
+    least, most = _NAME_PIECES
+    if least <= size <= most and words[first].isalpha() and words[last - 1].isalpha():
+        out.add(first, last, SHORTENED, f"{words[first]} {words[last - 1]}")
+    if size > least and words[first + 1].isalpha():
+        out.add(first, last, SHORTENED, f"{words[first + 1]} {words[last - 1]}")
+
+
+def _openings(tokens: Tokens, out: _Collector) -> None:
+    _opening(tokens, out, 1 if tokens.lower[0] in ('"', "“", "'") else 0)
+    for i in range(1, len(tokens) - 1):
+        if tokens.words[i] in ".!?" and tokens.words[i + 1][0].isupper() and len(tokens.words[i - 1]) > _ABBREVIATION:
+            _opening(tokens, out, i + 1)
+
+
+def _opening(tokens: Tokens, out: _Collector, start: int) -> None:
+    """What a sentence begins with, up to its verb: `The northern fur seal`."""
+    lower = tokens.lower
+    if start >= len(lower) or lower[start] in _OPENERS:
+        return
+    found = 0
+    for i in range(start + 1, min(len(tokens), start + _OPENING_TOKENS)):
+        if lower[i] in _OPENING_ENDS and not (lower[i] == "s" and lower[i - 1] not in "'’"):
+            end = i - 1 if lower[i] == "s" else i
+            out.add(start, end, OPENING)
+            if lower[start] in _ARTICLES and end - start > 1:
+                out.add(start + 1, end, OPENING)
+            found += lower[i] != "s"
+            if found == 2:  # noqa: PLR2004 (a title may hold one such word itself)
+                break
+
+
+def _enclosed(tokens: Tokens, out: _Collector) -> None:
+    words = tokens.words
+    opened: tuple[int, str] | None = None
+    bracket: int | None = None
+    for i, word in enumerate(words):
+        if opened and word == opened[1]:
+            if 0 < i - opened[0] - 1 <= _QUOTED_TOKENS:
+                out.add(opened[0] + 1, i, QUOTED)
+                # American style puts the comma inside the quotation marks.
+                if words[i - 1] in ",.;" and i - opened[0] > 2:  # noqa: PLR2004
+                    out.add(opened[0] + 1, i - 1, QUOTED)
+            opened = None
+        elif word in _QUOTES and not opened:
+            opened = (i, _QUOTES[word])
+        if word == "(":
+            bracket = i
+        elif bracket is not None and word in "),;:":
+            if 1 <= i - bracket - 1 <= _RUNS_JOINED:
+                out.add(bracket + 1, i, BRACKETED)
+            bracket = None
+
+
+def _values(tokens: Tokens, out: _Collector) -> None:
+    at_start = {start: i for i, start in enumerate(tokens.starts)}
+    at_end = {end: i + 1 for i, end in enumerate(tokens.ends)}
+    dated: set[int] = set()
+    for mention in find_dates(tokens.text):
+        first, last = at_start.get(mention.start), at_end.get(mention.end)
+        if first is not None and last is not None:
+            out.add(first, last, DATE)
+            out.values[(first, last)] = mention.date
+            if mention.date.month is not None:
+                dated.update(range(first, last))
+    for number in find_quantities(tokens.text):
+        first = at_start.get(number.start)
+        if first is None or first in dated:
+            continue
+        for end in sorted({number.number_end, number.end}):
+            last = at_end.get(end)
+            if last is not None and (first, last) not in out.values:
+                out.add(first, last, QUANTITY)
+                out.values[(first, last)] = number.quantity
+
+
+STOPWORDS = frozenset(
+    "a an and are as at be been being but by can could did do does for from had has have he her his if in into is it its may more most not of on "
+    "or our over she should so some such than that the their them then there these they this those to under until up was were what when where "
+    "which while who whom whose will with would also after before during about between both each other only same very s t i you we first "
+    "second third known called named one two three including".split()
+)
+
+
+def find_spans(tokens: Tokens) -> list[Span]:
+    """All spans of a sentence, ordered by place."""
+    out = _Collector()
+    if len(tokens):
+        _names(tokens, out)
+        _openings(tokens, out)
+        _enclosed(tokens, out)
+        _values(tokens, out)
+    return out.spans()

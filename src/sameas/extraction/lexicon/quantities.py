@@ -1,0 +1,136 @@
+"""Numbers with and without units, read into an exact decimal value.
+
+Reads `2,777 metres`, `$2 million`, `3.5 km²`, `1.234.567,89 €`, `45 %`, `-12.5 °C`, `12,5 Millionen`, `three`.
+A word after a number is a unit only if it is a known one; `747-400` is no number.
+"""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from sameas.extraction.graph import Mention
+from sameas.extraction.lexicon.dates import XSD
+
+_SCALES = {
+    "hundred": 2, "thousand": 3, "tausend": 3, "mille": 3, "million": 6, "millions": 6, "millionen": 6,
+    "millones": 6, "milione": 6, "milioni": 6, "mn": 6, "billion": 9, "billions": 9, "bn": 9, "milliarden": 9,
+    "milliards": 9, "trillion": 12, "trillions": 12,
+}  # fmt: skip
+_UNIT_NAMES = {
+    "%": "% percent per_cent prozent pourcent",
+    "km": "km kilometre kilometres kilometer kilometers kilomètres",
+    "m": "m metre metres meter meters mètres metros metri",
+    "cm": "cm centimetre centimetres centimeter centimeters",
+    "mm": "mm millimetre millimetres millimeter millimeters",
+    "mi": "mi mile miles",
+    "ft": "ft foot feet",
+    "in": "inch inches",
+    "km²": "km² km2 sq_km square_kilometre square_kilometres square_kilometers quadratkilometer",
+    "m²": "m² m2 sq_m square_metres square_meters quadratmeter",
+    "ha": "ha hectare hectares hektar",
+    "sq mi": "sq_mi square_mile square_miles",
+    "m³": "m³ m3 cubic_metres cubic_meters",
+    "l": "l litre litres liter liters",
+    "ml": "ml millilitre millilitres milliliter milliliters",
+    "kg": "kg kilogram kilograms kilogramme kilogrammes kilo kilos",
+    "g": "g gram grams gramme grammes",
+    "mg": "mg milligram milligrams",
+    "t": "t tonne tonnes ton tons tonnen",
+    "lb": "lb lbs pound_weight",
+    "s": "s sec secs second seconds sekunden",
+    "min": "min mins minute minutes minuten",
+    "h": "h hr hrs hour hours stunden heures",
+    "d": "day days tage jours",
+    "wk": "week weeks wochen",
+    "mo": "month months monate mois",
+    "a": "year years jahre ans años anni",
+    "°C": "°c ℃ degrees_celsius",
+    "°F": "°f degrees_fahrenheit",
+    "K": "kelvin",
+    "km/h": "km/h kph",
+    "mph": "mph",
+    "m/s": "m/s",
+    "W": "w watt watts",
+    "kW": "kw kilowatt kilowatts",
+    "MW": "mw megawatt megawatts",
+    "GW": "gw gigawatt gigawatts",
+    "kWh": "kwh",
+    "V": "v volt volts",
+    "Hz": "hz hertz",
+    "GHz": "ghz",
+    "MHz": "mhz",
+    "MB": "mb megabyte megabytes",
+    "GB": "gb gigabyte gigabytes",
+    "TB": "tb terabyte terabytes",
+    "USD": "usd us$ $ dollar dollars",
+    "EUR": "eur € euro euros",
+    "GBP": "gbp £ pound pounds",
+    "JPY": "jpy ¥ yen 円",
+    "CNY": "cny rmb yuan 元",
+    "CHF": "chf franken",
+    "INR": "inr ₹ rupee rupees",
+    "people": "people persons inhabitants residents einwohner habitants",
+    "employees": "employees staff workers mitarbeiter",
+}
+_UNITS = {name.replace("_", " "): unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
+_SYMBOLS = {"US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
+_ZERO_TO_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty"
+).split()
+_WORDS = {word: number for number, word in enumerate(_ZERO_TO_TWENTY)}
+
+_PLAIN_NUMBER = (
+    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
+    r"|\d{1,3}(?:[\u00a0\u202f\u2009']\d{3})+(?:[.,]\d+)?|\d+(?:\.\d+|,\d{1,2}(?!\d))?"
+)
+_LETTER_UNITS = "|".join(re.escape(name) for name in sorted(_UNITS, key=lambda name: (-len(name), name)))
+_QUANTITY = re.compile(
+    rf"(?<![\w.,/])(?<!\w[-−])(?P<sign>[-−+])?(?:(?P<symbol>US\$|[$€£¥₹])\s?)?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
+    rf"(?:[\s\u00a0-](?P<scale>{'|'.join(sorted(_SCALES, key=lambda name: (-len(name), name)))})\b)?"
+    rf"(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
+    re.IGNORECASE,
+)
+_NUMBER_WORD = re.compile(
+    rf"\b(?P<word>{'|'.join(sorted(_WORDS, key=lambda word: (-len(word), word)))})\b"
+    rf"(?:[ -](?P<scale>hundred|thousand|million|billion)\b)?(?:[ -](?P<unit>{_LETTER_UNITS})(?!\w))?",
+    re.IGNORECASE,
+)
+
+
+def find_quantities(text: str) -> Iterator[Mention]:
+    """Every number said in the text, as a literal with its unit."""
+    for match in _QUANTITY.finditer(text):
+        value = _decimal(match["number"])
+        if match["sign"] and match["sign"] != "+":
+            value = -value
+        yield _literal(text, match, value, unit=_SYMBOLS.get((match["symbol"] or "").upper(), ""))
+    for match in _NUMBER_WORD.finditer(text):
+        yield _literal(text, match, Decimal(_WORDS[match["word"].lower()]), unit="")
+
+
+def _literal(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> Mention:
+    if match["scale"]:
+        value = value.scaleb(_SCALES[match["scale"].lower()])
+    if match["unit"]:
+        unit = _UNITS[match["unit"].lower()]
+    plain = format(value, "f")
+    if "." in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    datatype = XSD + ("decimal" if "." in plain else "integer")
+    start, end = match.span()
+    return Mention(start, end, text[start:end], kind="literal", value=plain, datatype=datatype, unit=unit)
+
+
+def _decimal(said: str) -> Decimal:
+    for blank in "\u00a0\u202f\u2009'":
+        said = said.replace(blank, "")
+    last_dot, last_comma = said.rfind("."), said.rfind(",")
+    if last_comma > last_dot:
+        grouped = last_dot < 0 and re.fullmatch(r"\d{1,3}(?:,\d{3})+", said)
+        said = said.replace(",", "") if grouped else said.replace(".", "").replace(",", ".")
+    elif said.count(".") > 1:
+        said = said.replace(".", "")
+    else:
+        said = said.replace(",", "")
+    return Decimal(said)

@@ -1,0 +1,30 @@
+"""Quoted values: what stands between quotation marks of any usual kind, on one line and not too long."""
+
+import re
+from collections.abc import Iterator
+
+from sameas.extraction.graph import Mention
+from sameas.extraction.lexicon.dates import XSD
+
+_LONGEST = 160
+_PAIRS = ('""', "“”", "„“", "„”", "«»", "»«", "‹›", "「」", "『』", "《》", "〈〉", "‘’")
+_QUOTED = re.compile(
+    "|".join(
+        # A single quote that follows a letter is an apostrophe.
+        rf"{'(?<!' + chr(92) + 'w)' if left in chr(34) + '‘' else ''}{left}([^{left}{right}\n]{{1,{_LONGEST}}}){right}"
+        for left, right in _PAIRS
+    )
+)
+
+
+def find_quotes(text: str) -> Iterator[Mention]:
+    """Every quoted value, without its marks and without a comma or stop that the style put inside them."""
+    for match in _QUOTED.finditer(text):
+        group = match.lastindex or 0
+        said = match[group]
+        inner = said.strip().rstrip(",.;")
+        if inner:
+            start = match.start(group) + said.index(inner[0])
+            yield Mention(
+                start, start + len(inner), inner, kind="literal", value=inner, datatype=XSD + "string"
+            )

@@ -1,0 +1,52 @@
+"""The formats a graph can be written in, by the names that people type."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, Protocol, TypeAlias, get_args
+
+from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.outputs.context import OutputContext
+from sameas.extraction.outputs.cypher import write_cypher
+from sameas.extraction.outputs.document import write_json
+from sameas.extraction.outputs.graphml import write_graphml
+from sameas.extraction.outputs.rdf import write_jsonld, write_nquads, write_turtle
+from sameas.extraction.outputs.table import write_csv
+
+OutputFormat: TypeAlias = Literal["turtle", "jsonld", "nquads", "graphml", "csv", "cypher", "json"]
+FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+
+
+class Writer(Protocol):
+    def __call__(self, graph: KnowledgeGraph, *, context: OutputContext) -> bytes: ...
+
+
+_WRITERS: Mapping[OutputFormat, Writer] = MappingProxyType(
+    {
+        "turtle": write_turtle,
+        "jsonld": write_jsonld,
+        "nquads": write_nquads,
+        "graphml": write_graphml,
+        "csv": write_csv,
+        "cypher": write_cypher,
+        "json": write_json,
+    }
+)
+MEDIA_TYPES: Mapping[OutputFormat, str] = MappingProxyType(
+    {
+        "turtle": "text/turtle",
+        "jsonld": "application/ld+json",
+        "nquads": "application/n-quads",
+        "graphml": "application/graphml+xml",
+        "csv": "text/csv",
+        "cypher": "application/x-cypher-query",
+        "json": "application/json",
+    }
+)
+
+
+def render(graph: KnowledgeGraph, *, format: OutputFormat, context: OutputContext) -> bytes:
+    """The graph in a format."""
+    writer = _WRITERS.get(format)
+    if writer is None:
+        raise ValueError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+    return writer(graph, context=context)

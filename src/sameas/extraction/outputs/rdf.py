@@ -1,0 +1,216 @@
+"""The graph as RDF: Turtle, JSON-LD and N-Quads, with PROV-O provenance and Web Annotation selectors.
+
+Rule: there are no blank nodes and no times, and statements come in one order, so that equal graphs give equal bytes.
+Everything is escaped by the serialiser; an IRI that is not one is an error, never written.
+A fact is a plain triple, and a `rdf:Statement` says which characters of which text support it.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sameas.extraction.graph import Entity, Evidence, KnowledgeGraph, Relation
+from sameas.extraction.outputs.context import OutputContext
+
+if TYPE_CHECKING:
+    from pyoxigraph import Literal, NamedNode, Quad, RdfFormat
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+OWL = "http://www.w3.org/2002/07/owl#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+PROV = "http://www.w3.org/ns/prov#"
+OA = "http://www.w3.org/ns/oa#"
+SAMEAS = "https://sameas.dev/ns#"
+PREFIXES = {
+    "rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD, "skos": SKOS, "prov": PROV, "oa": OA, "sameas": SAMEAS,
+}  # fmt: skip
+
+
+def write_turtle(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+    """Facts and provenance in one graph."""
+    import pyoxigraph  # noqa: PLC0415 (heavy)
+
+    return _serialise(graph, context, pyoxigraph.RdfFormat.TURTLE, named=False)
+
+
+def write_jsonld(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+    """Facts in a named graph, provenance beside it."""
+    import pyoxigraph  # noqa: PLC0415 (heavy)
+
+    return _serialise(graph, context, pyoxigraph.RdfFormat.JSON_LD, named=True)
+
+
+def write_nquads(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+    """Facts in a named graph, provenance beside it."""
+    import pyoxigraph  # noqa: PLC0415 (heavy)
+
+    return _serialise(graph, context, pyoxigraph.RdfFormat.N_QUADS, named=True)
+
+
+def _serialise(graph: KnowledgeGraph, context: OutputContext, format: "RdfFormat", *, named: bool) -> bytes:
+    import pyoxigraph  # noqa: PLC0415 (heavy)
+
+    quads = _Statements(context, named=named).quads(graph)
+    if format.supports_datasets:
+        return _bytes(pyoxigraph.serialize(quads, format=format))
+    prefixes = dict(PREFIXES)
+    if not any(iri.startswith(context.base) or context.base.startswith(iri) for iri in PREFIXES.values()):
+        prefixes[""] = context.base
+    written = _bytes(pyoxigraph.serialize((quad.triple for quad in quads), format=format, prefixes=prefixes))
+    # The serialiser keeps prefixes in a hash table, so their order differs from process to process.
+    lines = written.split(b"\n", len(prefixes))
+    return b"\n".join([*sorted(lines[:-1]), lines[-1]])
+
+
+def _bytes(data: bytes | None) -> bytes:
+    if data is None:
+        raise RuntimeError("the RDF serialiser gave nothing back")
+    return data
+
+
+class _Statements:
+    """Makes the statements of a graph, in their one order."""
+
+    def __init__(self, context: OutputContext, *, named: bool) -> None:
+        import pyoxigraph  # noqa: PLC0415 (heavy)
+
+        self._node = pyoxigraph.NamedNode
+        self._literal = pyoxigraph.Literal
+        self._quad = pyoxigraph.Quad
+        self._context = context
+        self._facts = pyoxigraph.NamedNode(context.graph) if named else pyoxigraph.DefaultGraph()
+        self._named = named
+        self._terms = {
+            name: pyoxigraph.NamedNode(iri)
+            for name, iri in {
+                "type": RDF + "type",
+                "label": RDFS + "label",
+                "altLabel": SKOS + "altLabel",
+                "sameAs": OWL + "sameAs",
+                "Statement": RDF + "Statement",
+                "subject": RDF + "subject",
+                "predicate": RDF + "predicate",
+                "object": RDF + "object",
+                "generated": PROV + "wasGeneratedBy",
+                "Activity": PROV + "Activity",
+                "Entity": PROV + "Entity",
+                "SoftwareAgent": PROV + "SoftwareAgent",
+                "used": PROV + "used",
+                "associated": PROV + "wasAssociatedWith",
+                "Annotation": OA + "Annotation",
+                "body": OA + "hasBody",
+                "target": OA + "hasTarget",
+                "SpecificResource": OA + "SpecificResource",
+                "source": OA + "hasSource",
+                "selector": OA + "hasSelector",
+                "Position": OA + "TextPositionSelector",
+                "start": OA + "start",
+                "end": OA + "end",
+                "exact": OA + "exact",
+                "Quote": OA + "TextQuoteSelector",
+                "unit": SAMEAS + "unit",
+                "status": SAMEAS + "status",
+                "confidence": SAMEAS + "confidence",
+                "version": SAMEAS + "version",
+            }.items()
+        }
+        self._integer = pyoxigraph.NamedNode(XSD + "nonNegativeInteger")
+        self._decimal = pyoxigraph.NamedNode(XSD + "decimal")
+        self._targets: set[str] = set()
+
+    def quads(self, graph: KnowledgeGraph) -> Iterator["Quad"]:
+        yield from self._run()
+        for entity in graph.entities:
+            yield from self._entity(entity)
+        for relation in graph.relations:
+            yield from self._relation(relation)
+
+    def _say(self, subject: "NamedNode", term: str, object: "NamedNode | Literal") -> "Quad":
+        return self._quad(subject, self._terms[term], object)
+
+    def _fact(self, subject: "NamedNode", predicate: "NamedNode", object: "NamedNode | Literal") -> "Quad":
+        return self._quad(subject, predicate, object, self._facts)
+
+    def _run(self) -> Iterator["Quad"]:
+        context, terms = self._context, self._terms
+        run, agent = self._node(context.run), self._node(context.agent)
+        yield self._say(run, "type", terms["Activity"])
+        yield self._say(run, "used", self._node(context.source))
+        if context.ontology:
+            yield self._say(run, "used", self._node(context.ontology))
+        yield self._say(run, "associated", agent)
+        yield self._say(agent, "type", terms["SoftwareAgent"])
+        if context.extractor:
+            yield self._say(agent, "label", self._literal(context.extractor))
+        if context.extractor_version:
+            yield self._say(agent, "version", self._literal(context.extractor_version))
+        if self._named:
+            yield self._say(self._node(context.graph), "type", terms["Entity"])
+            yield self._say(self._node(context.graph), "generated", run)
+
+    def _entity(self, entity: Entity) -> Iterator["Quad"]:
+        terms = self._terms
+        node = self._node(self._context.entity(entity.id))
+        for type_iri in entity.types:
+            yield self._fact(node, terms["type"], self._node(type_iri))
+        yield self._fact(node, terms["label"], self._text(entity.name))
+        for alias in entity.aliases:
+            yield self._fact(node, terms["altLabel"], self._text(alias))
+        if entity.individual:
+            yield self._fact(node, terms["sameAs"], self._node(entity.individual))
+        for mention in entity.mentions:
+            note = self._node(self._context.made("mention", entity.id, str(mention.start), str(mention.end)))
+            yield self._say(note, "type", terms["Annotation"])
+            yield self._say(note, "body", node)
+            yield from self._target(note, mention)
+
+    def _relation(self, relation: Relation) -> Iterator["Quad"]:
+        terms = self._terms
+        subject = self._node(self._context.entity(relation.subject))
+        predicate = self._node(relation.predicate)
+        object: NamedNode | Literal
+        if relation.value is None:
+            object = self._node(self._context.entity(relation.object))
+        else:
+            object = self._text(relation.value.value, datatype=relation.value.datatype)
+        yield self._fact(subject, predicate, object)
+        statement = self._node(self._context.made("statement", *relation.triple))
+        yield self._say(statement, "type", terms["Statement"])
+        yield self._say(statement, "subject", subject)
+        yield self._say(statement, "predicate", predicate)
+        yield self._say(statement, "object", object)
+        if relation.value is not None and relation.value.unit:
+            yield self._say(statement, "unit", self._literal(relation.value.unit))
+        yield self._say(statement, "status", self._literal(relation.status))
+        confidence = format(round(relation.confidence, 4), "f").rstrip("0").rstrip(".")
+        yield self._say(statement, "confidence", self._literal(confidence, datatype=self._decimal))
+        yield self._say(statement, "generated", self._node(self._context.run))
+        for evidence in relation.evidence:
+            yield from self._target(statement, evidence)
+
+    def _target(self, owner: "NamedNode", evidence: Evidence) -> Iterator["Quad"]:
+        context, terms = self._context, self._terms
+        place = (str(evidence.start), str(evidence.end))
+        target = self._node(context.made("target", context.source, *place))
+        yield self._say(owner, "target", target)
+        # Several things can rest on the same characters: the place is described once.
+        if target.value in self._targets:
+            return
+        self._targets.add(target.value)
+        yield self._say(target, "type", terms["SpecificResource"])
+        yield self._say(target, "source", self._node(context.source))
+        position = self._node(context.made("position", context.source, *place))
+        quote = self._node(context.made("quote", context.source, *place))
+        yield self._say(target, "selector", position)
+        yield self._say(target, "selector", quote)
+        yield self._say(position, "type", terms["Position"])
+        yield self._say(position, "start", self._literal(place[0], datatype=self._integer))
+        yield self._say(position, "end", self._literal(place[1], datatype=self._integer))
+        yield self._say(quote, "type", terms["Quote"])
+        yield self._say(quote, "exact", self._text(evidence.text))
+
+    def _text(self, text: str, *, datatype: str = "") -> "Literal":
+        # A lone surrogate cannot be written in UTF-8.
+        clean = text.encode("utf-8", "replace").decode("utf-8")
+        return self._literal(clean, datatype=self._node(datatype)) if datatype else self._literal(clean)

@@ -1,0 +1,345 @@
+"""From text to graph: the seven stages in order, with events, time limits, checkpoints and cancellation.
+
+Rule: the result depends on the text, the ontology, the extractor and the settings of `key_params`, and on nothing else:
+not on concurrency, not on the order in which chunks finish, not on Python's hash seed. A run that ends early answers with
+what it has and says so; only a whole one is COMPLETE. The pipeline keeps nothing itself.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from sameas.extraction.assembly import assemble
+from sameas.extraction.bus import Bus
+from sameas.extraction.checkpoints import Checkpoints
+from sameas.extraction.chunking import ChunkSettings
+from sameas.extraction.document import normalized_pieces
+from sameas.extraction.events import (
+    ErrorReport,
+    ExtractionCancelled,
+    ExtractionCompleted,
+    ExtractionFailed,
+    ExtractionStarted,
+    StageCompleted,
+    StageStarted,
+    Summary,
+)
+from sameas.extraction.extractor import Extractor, extractor_digest, extractor_identity
+from sameas.extraction.graph import KnowledgeGraph, Rejection
+from sameas.extraction.grounding import GroundingSettings
+from sameas.extraction.guard import Guard
+from sameas.extraction.journal import NoJournal
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
+from sameas.extraction.resolution import Resolution
+from sameas.extraction.stages import (
+    ChunkClaims,
+    ChunkingStage,
+    ChunkMentions,
+    ChunkSupport,
+    EntityStage,
+    GroundingStage,
+    RelationStage,
+    ResolutionStage,
+    ScopingStage,
+    SerializationStage,
+)
+from sameas.extraction.stages.chunkwise import ChunkStage, Conditions, over_chunks
+from sameas.extraction.stages.identity import StageIdentity
+from sameas.extraction.stages.spool import ChunkSpool
+from sameas.extraction.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOut, StageTimeout, within
+from sameas.ontology.focus import Focuser, FocusSettings
+from sameas.ontology.index import OntologyIndex
+
+T = TypeVar("T")
+
+PIPELINE_VERSION = "1"
+RunOutcome: TypeAlias = Literal[
+    "COMPLETE", "PARTIAL_ENTITY_ONLY", "PARTIAL_EARLY_EXIT", "FALLBACK_CACHE", "EMPTY"
+]
+# How much of a run each stage is, for the progress that people see; the order is the stages'.
+_SHARES: Mapping[StageName, float] = {
+    "chunking": 0.03,
+    "property_scoping": 0.02,
+    "entity_extraction": 0.45,
+    "entity_resolution": 0.03,
+    "relation_extraction": 0.35,
+    "grounding": 0.07,
+    "serialization": 0.05,
+}
+
+
+class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a run works. All of it is part of the key but concurrency and the limits of time."""
+
+    chunking: ChunkSettings = ChunkSettings()
+    focus: FocusSettings = FocusSettings()
+    grounding: GroundingSettings = GroundingSettings()
+    concurrency: int = 4
+    timeouts: Mapping[StageName, StageTimeout] = STAGE_TIMEOUTS
+    deadline_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise ValueError("concurrency must be at least 1")
+
+
+class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The graph, how the run ended, and the graph's files."""
+
+    graph: KnowledgeGraph
+    outcome: RunOutcome
+    outputs: Mapping[OutputFormat, bytes]
+    chunks: int
+    chunks_from_checkpoints: int
+    chunks_ended_early: int
+    duration_ms: int
+
+
+class Pipeline:
+    """One ontology and one extractor, for any number of texts."""
+
+    def __init__(
+        self,
+        *,
+        index: OntologyIndex,
+        extractor: Extractor,
+        settings: PipelineSettings | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
+        self._index = index
+        self._extractor = extractor
+        self._settings = settings or PipelineSettings()
+        self._checkpoints = checkpoints
+        self._guard = Guard(index)
+        self._focuser = Focuser(index, settings=self._settings.focus)
+
+    def key_params(self) -> dict[str, Any]:
+        """The parameters that belong in the extraction key, as JSON values."""
+        settings = self._settings
+        return {
+            "pipeline": PIPELINE_VERSION,
+            "extractor": extractor_identity(self._extractor),
+            "chunking": msgspec.to_builtins(settings.chunking),
+            "focus": msgspec.to_builtins(settings.focus),
+            "grounding": msgspec.to_builtins(settings.grounding),
+        }
+
+    async def run(
+        self,
+        text: str | Iterable[str],
+        *,
+        key: str,
+        bus: Bus | None = None,
+        formats: Sequence[OutputFormat] = ("turtle",),
+        base: str = DEFAULT_BASE,
+        document: str = "",
+    ) -> ExtractionResult:
+        """Extract from a text, or from the pieces of one; the bus is closed when the run has ended."""
+        run = _Run(self, key, bus or Bus(key, journal=NoJournal()), text)
+        output = OutputContext(
+            key=key,
+            base=base,
+            document=document,
+            ontology=self._index.ontology.iri,
+            extractor=self._extractor.name,
+            extractor_version=self._extractor.version,
+        )
+        try:
+            return await run.go(text, formats=formats, output=output)
+        except asyncio.CancelledError:
+            run.bus.emit(ExtractionCancelled, reason="cancelled by its owner")
+            raise
+        except Exception as error:
+            report = ErrorReport(code=type(error).__name__, message=str(error), recoverable=False)
+            run.bus.emit(ExtractionFailed, error=report)
+            raise
+        finally:
+            run.bus.close()
+
+
+class _Run:
+    """The state of one run: what is found so far and what had to end early."""
+
+    def __init__(self, pipeline: Pipeline, key: str, bus: Bus, text: str | Iterable[str]) -> None:
+        self.bus = bus
+        self._index = pipeline._index
+        self._extractor = pipeline._extractor
+        self._guard = pipeline._guard
+        self._focuser = pipeline._focuser
+        self._settings = pipeline._settings
+        self._began = time.monotonic()
+        limit = self._settings.deadline_seconds
+        self._conditions = Conditions(
+            bus=bus,
+            timeouts={**STAGE_TIMEOUTS, **self._settings.timeouts},
+            concurrency=self._settings.concurrency,
+            checkpoints=pipeline._checkpoints,
+            ends_at=None if limit is None else self._began + limit,
+        )
+        self._identity = StageIdentity(extractor_digest(self._extractor), self._index.ontology.version)
+        self._size = len(text) if isinstance(text, str) else None
+        self._chunks = ChunkSpool()
+        self._rejected: list[Rejection] = []
+        self._notes: set[str] = set()
+        self._early: dict[StageName, int] = {}
+        self._reused = 0
+        self._count = 0
+        self._stage_early = False
+
+    async def go(
+        self, text: str | Iterable[str], *, formats: Sequence[OutputFormat], output: OutputContext
+    ) -> ExtractionResult:
+        self.bus.emit(ExtractionStarted, total_characters=self._size)
+        try:
+            await self._chunk(text)
+            starts = [chunk.start for chunk in self._chunks]
+            foci = await self._each(ScopingStage(self._focuser))
+            mentions = await self._each(
+                EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity)
+            )
+            resolution = await self._resolve(mentions, starts)
+            claims = await self._each(
+                RelationStage(
+                    self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity
+                )
+            )
+            support = await self._each(GroundingStage(self._settings.grounding, found=claims))
+        finally:
+            self._chunks.close()
+        graph = self._graph(mentions, claims, support, starts, resolution)
+        outputs = await self._write(graph, formats, output)
+        return self._finish(graph, outputs)
+
+    async def _chunk(self, text: str | Iterable[str]) -> None:
+        async with self._stage("chunking"):
+            stage = ChunkingStage(self._settings.chunking, limits=self._conditions.timeouts["chunking"])
+            pieces = normalized_pieces((text,) if isinstance(text, str) else text)
+            done = await stage.run(pieces, bus=self.bus)
+            self._chunks, self._stage_early = done.chunks, done.ended_early
+            self._early["chunking"] = int(done.ended_early)
+            self._count = len(done.chunks)
+
+    async def _each(self, stage: ChunkStage[T]) -> list[T]:
+        async with self._stage(stage.name):
+            done = await over_chunks(
+                stage,
+                self._chunks,
+                total=len(self._chunks),
+                conditions=self._conditions,
+                progress=_progress_of(stage.name),
+            )
+            self._early[stage.name] = done.ended_early
+            self._stage_early = done.ended_early > 0
+            self._reused += done.from_checkpoints
+            self._count = sum(stage.count(result) for result in done.results)
+        return done.results
+
+    async def _resolve(self, mentions: list[ChunkMentions], starts: list[int]) -> Resolution:
+        async with self._stage("entity_resolution"):
+            stage = ResolutionStage(self._index)
+            # In a thread: it is one long calculation, and events and cancellation must go on.
+            resolution = await asyncio.to_thread(stage.run, mentions, starts=starts)
+            self._count = len(resolution.entities)
+        return resolution
+
+    async def _write(
+        self, graph: KnowledgeGraph, formats: Sequence[OutputFormat], output: OutputContext
+    ) -> dict[OutputFormat, bytes]:
+        async with self._stage("serialization"):
+            stage = SerializationStage(output, formats=formats)
+            limits = self._conditions.timeouts["serialization"]
+            outputs: dict[OutputFormat, bytes] = {}
+            try:
+                outputs = await within(
+                    "serialization",
+                    lambda: asyncio.to_thread(stage.run, graph),
+                    limits=limits,
+                    on_soft=lambda: None,
+                )
+            except StageTimedOut:
+                self._early["serialization"] = 1
+                self._stage_early = True
+            self._count = len(outputs)
+        return outputs
+
+    def _graph(
+        self,
+        mentions: list[ChunkMentions],
+        claims: list[ChunkClaims],
+        support: list[ChunkSupport],
+        starts: list[int],
+        resolution: Resolution,
+    ) -> KnowledgeGraph:
+        assembled = assemble(support, starts=starts, resolution=resolution)
+        self._rejected.extend(assembled.rejected)
+        for group in (mentions, claims, support):
+            for chunk, start in zip(group, starts, strict=True):
+                self._rejected.extend(rejection.shifted(start) for rejection in chunk.rejected)
+        for noted in (*mentions, *claims):
+            self._notes.update(noted.notes)
+        return KnowledgeGraph.of(
+            entities=resolution.entities,
+            relations=assembled.relations,
+            rejected=self._rejected,
+            notes=self._notes,
+        )
+
+    def _finish(self, graph: KnowledgeGraph, outputs: dict[OutputFormat, bytes]) -> ExtractionResult:
+        early = sum(self._early.values())
+        result = ExtractionResult(
+            graph=graph,
+            outcome=_outcome(graph, ended_early=early > 0),
+            outputs=outputs,
+            chunks=len(self._chunks),
+            chunks_from_checkpoints=self._reused,
+            chunks_ended_early=early,
+            duration_ms=int((time.monotonic() - self._began) * 1000),
+        )
+        self.bus.advance(1.0)
+        self.bus.emit(
+            ExtractionCompleted,
+            summary=Summary(
+                entity_count=len(graph.entities),
+                relation_count=len(graph.relations),
+                duration_ms=result.duration_ms,
+                rejected_count=len(graph.rejected),
+                outcome=result.outcome,
+            ),
+        )
+        return result
+
+    @asynccontextmanager
+    async def _stage(self, name: StageName) -> AsyncIterator[None]:
+        self.bus.emit(StageStarted, stage=name)
+        began = time.monotonic()
+        self._count, self._stage_early = 0, False
+        yield
+        self.bus.advance(_progress_of(name)[1])
+        self.bus.emit(
+            StageCompleted,
+            stage=name,
+            duration_ms=int((time.monotonic() - began) * 1000),
+            item_count=self._count,
+            partial=self._stage_early,
+        )
+
+
+def _progress_of(stage: StageName) -> tuple[float, float]:
+    before = 0.0
+    for name, share in _SHARES.items():
+        if name == stage:
+            return before, before + share
+        before += share
+    raise KeyError(stage)
+
+
+def _outcome(graph: KnowledgeGraph, *, ended_early: bool) -> RunOutcome:
+    if not ended_early:
+        return "COMPLETE"
+    if not graph.entities:
+        return "EMPTY"
+    return "PARTIAL_EARLY_EXIT" if graph.relations else "PARTIAL_ENTITY_ONLY"

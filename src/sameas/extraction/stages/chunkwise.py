@@ -1,0 +1,205 @@
+"""Doing one stage's work for every chunk: some at a time, within time limits, with events and checkpoints.
+
+Rule: results come back in the order of the chunks, whatever the order they were done in. A chunk whose hard limit passes,
+or whose extractor gives up on it, ends with nothing and makes the stage partial; it is not kept as a checkpoint.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from sameas.extraction.bus import Bus
+from sameas.extraction.checkpoints import Checkpoints
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.events import (
+    CacheHit,
+    ChunkCompleted,
+    ChunkStarted,
+    ErrorRecoverable,
+    ErrorReport,
+    StageProgress,
+    TimeoutWarning,
+)
+from sameas.extraction.extractor import ChunkFailedError
+from sameas.extraction.timeouts import StageName, StageTimedOut, StageTimeout, within
+
+T = TypeVar("T")
+_PROGRESS_STEPS = 20
+
+
+class ChunkStage(Protocol[T]):
+    """The work of a stage on one chunk."""
+
+    @property
+    def name(self) -> StageName: ...
+
+    @property
+    def result_type(self) -> type[T]: ...
+
+    def digest(self, chunk: Chunk) -> str:
+        """Names everything that the result depends on; empty where keeping it is not worth while."""
+        ...
+
+    async def work(self, chunk: Chunk) -> T: ...
+
+    def nothing(self) -> T:
+        """The result of a chunk that could not be done."""
+        ...
+
+    def count(self, result: T) -> int: ...
+
+    def announce(self, result: T, chunk: Chunk, bus: Bus) -> None:
+        """Emit what was found."""
+        ...
+
+
+class Outcome(NamedTuple, Generic[T]):
+    """The results of all chunks in order, and how many chunks ended early or came from checkpoints."""
+
+    results: list[T]
+    ended_early: int
+    from_checkpoints: int
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run allows its stages."""
+
+    bus: Bus
+    timeouts: Mapping[StageName, StageTimeout]
+    concurrency: int = 4
+    checkpoints: Checkpoints | None = None
+    ends_at: float | None = None
+    """When the run's own deadline passes, by `time.monotonic`."""
+
+    def is_over(self) -> bool:
+        return self.ends_at is not None and time.monotonic() >= self.ends_at
+
+
+async def over_chunks(
+    stage: ChunkStage[T],
+    chunks: Iterable[Chunk],
+    *,
+    total: int,
+    conditions: Conditions,
+    progress: tuple[float, float],
+) -> Outcome[T]:
+    """Do the stage's work for all chunks; `progress` is the run's progress before and after the stage."""
+    run = _Run(stage, total, conditions, progress)
+    queue = iter(chunks)
+    workers = max(1, min(conditions.concurrency, total))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(run.worker(queue))
+    except BaseExceptionGroup as failed:
+        # The first real failure is the run's; the others are its echo.
+        raise failed.exceptions[0] from None
+    return Outcome(
+        [run.results[index] for index in sorted(run.results)], run.ended_early, run.from_checkpoints
+    )
+
+
+class _Run(Generic[T]):
+    def __init__(
+        self, stage: ChunkStage[T], total: int, conditions: Conditions, progress: tuple[float, float]
+    ) -> None:
+        self._stage = stage
+        self._total = total
+        self._conditions = conditions
+        self._bus = conditions.bus
+        self._progress = progress
+        self._step = max(1, total // _PROGRESS_STEPS)
+        self._decoder = msgspec.msgpack.Decoder(stage.result_type)
+        self.results: dict[int, T] = {}
+        self.ended_early = 0
+        self.from_checkpoints = 0
+
+    async def worker(self, queue: Iterator[Chunk]) -> None:
+        for chunk in queue:
+            await self._do(chunk)
+            # Work that never waits would keep everybody else, and a cancellation, from running.
+            await asyncio.sleep(0)
+
+    async def _do(self, chunk: Chunk) -> None:
+        stage, bus = self._stage, self._bus
+        bus.emit(ChunkStarted, stage=stage.name, chunk_index=chunk.index, start=chunk.start, end=chunk.end)
+        began = time.monotonic()
+        digest = stage.digest(chunk) if self._conditions.checkpoints is not None else ""
+        result = self._load(digest)
+        cached, partial = result is not None, False
+        if result is None:
+            result, partial = await self._work(chunk)
+            if not partial and digest and self._conditions.checkpoints is not None:
+                self._conditions.checkpoints.save(stage.name, digest, msgspec.msgpack.encode(result))
+        self.results[chunk.index] = result
+        self.ended_early += partial
+        self.from_checkpoints += cached
+        stage.announce(result, chunk, bus)
+        self._report(chunk, result, began, cached=cached, partial=partial)
+
+    def _load(self, digest: str) -> T | None:
+        kept = (
+            self._conditions.checkpoints.load(self._stage.name, digest)
+            if digest and self._conditions.checkpoints
+            else None
+        )
+        if kept is None:
+            return None
+        try:
+            result = self._decoder.decode(kept)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return None
+        self._bus.emit(CacheHit, source="checkpoint", key=digest, items=self._stage.count(result))
+        return result
+
+    async def _work(self, chunk: Chunk) -> tuple[T, bool]:
+        stage, bus = self._stage, self._bus
+        limits = self._conditions.timeouts[stage.name]
+        if self._conditions.is_over():
+            return stage.nothing(), True
+
+        def warn(limit: str = "soft") -> None:
+            milliseconds = limits.soft_ms if limit == "soft" else limits.hard_ms
+            bus.emit(
+                TimeoutWarning,
+                stage=stage.name,
+                limit=limit,
+                timeout_ms=milliseconds,
+                chunk_index=chunk.index,
+            )
+
+        try:
+            return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), False
+        except StageTimedOut:
+            warn("hard")
+        except ChunkFailedError as failed:
+            report = ErrorReport(
+                code=failed.code, message=str(failed), recoverable=True, retry_after_ms=failed.retry_after_ms
+            )
+            bus.emit(ErrorRecoverable, error=report, stage=stage.name, chunk_index=chunk.index)
+        return stage.nothing(), True
+
+    def _report(self, chunk: Chunk, result: T, began: float, *, cached: bool, partial: bool) -> None:
+        done = len(self.results)
+        before, after = self._progress
+        self._bus.advance(before + (after - before) * done / self._total)
+        self._bus.emit(
+            ChunkCompleted,
+            stage=self._stage.name,
+            chunk_index=chunk.index,
+            item_count=self._stage.count(result),
+            duration_ms=int((time.monotonic() - began) * 1000),
+            cached=cached,
+            partial=partial,
+        )
+        if done % self._step == 0 or done == self._total:
+            self._bus.emit(
+                StageProgress,
+                stage=self._stage.name,
+                percent=round(100 * done / self._total, 1),
+                items_processed=done,
+                items_total=self._total,
+            )

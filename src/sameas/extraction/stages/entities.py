@@ -1,0 +1,61 @@
+"""Stage 3, entity extraction: the typed mentions of each chunk, checked by the guard."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from sameas.extraction.bus import Bus
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.events import EntityFound
+from sameas.extraction.extractor import Extractor
+from sameas.extraction.graph import Mention, Rejection
+from sameas.extraction.guard import Guard
+from sameas.extraction.stages.identity import StageIdentity
+from sameas.extraction.timeouts import StageName
+from sameas.ontology.focus import Focus
+
+
+class ChunkMentions(msgspec.Struct, frozen=True):
+    """The mentions of one chunk in its own offsets, what was refused, and notes for people."""
+
+    mentions: tuple[Mention, ...] = ()
+    rejected: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class EntityStage:
+    """Asks the extractor and keeps what the guard lets through."""
+
+    name: StageName = "entity_extraction"
+    result_type = ChunkMentions
+
+    def __init__(
+        self, extractor: Extractor, guard: Guard, *, foci: Sequence[Focus], identity: StageIdentity
+    ) -> None:
+        self._extractor = extractor
+        self._guard = guard
+        self._foci = foci
+        self._identity = identity
+        self._told: set[tuple[str, tuple[str, ...]]] = set()
+
+    def digest(self, chunk: Chunk) -> str:
+        return self._identity.digest(self.name, chunk.digest, self._foci[chunk.index].encode())
+
+    async def work(self, chunk: Chunk) -> ChunkMentions:
+        found = await self._extractor.extract_entities(chunk, self._foci[chunk.index])
+        checked = self._guard.mentions(chunk, found.items)
+        return ChunkMentions(checked.kept, checked.rejected, found.notes)
+
+    def nothing(self) -> ChunkMentions:
+        return ChunkMentions()
+
+    def count(self, result: ChunkMentions) -> int:
+        return sum(mention.kind != "literal" for mention in result.mentions)
+
+    def announce(self, result: ChunkMentions, chunk: Chunk, bus: Bus) -> None:
+        """Each name of each class once in a run: the same name again is no discovery."""
+        for mention in result.mentions:
+            seen = (mention.text, mention.types)
+            if mention.kind != "literal" and seen not in self._told:
+                self._told.add(seen)
+                bus.emit(EntityFound, entity=mention.shifted(chunk.start), confidence=mention.confidence)

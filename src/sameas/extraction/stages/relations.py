@@ -1,0 +1,72 @@
+"""Stage 5, relation extraction: the claims of each chunk between its own mentions, checked by the guard."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from sameas.extraction.bus import Bus
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.events import RelationFound
+from sameas.extraction.extractor import Extractor
+from sameas.extraction.graph import Claim, Rejection
+from sameas.extraction.guard import Guard
+from sameas.extraction.stages.entities import ChunkMentions
+from sameas.extraction.stages.identity import StageIdentity
+from sameas.extraction.timeouts import StageName
+from sameas.ontology.focus import Focus
+
+
+class ChunkClaims(msgspec.Struct, frozen=True):
+    """The claims of one chunk in its own offsets, what was refused, and notes for people."""
+
+    claims: tuple[Claim, ...] = ()
+    rejected: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class RelationStage:
+    """Asks the extractor about each chunk's own mentions, never about another chunk's results."""
+
+    name: StageName = "relation_extraction"
+    result_type = ChunkClaims
+
+    def __init__(
+        self,
+        extractor: Extractor,
+        guard: Guard,
+        *,
+        foci: Sequence[Focus],
+        found: Sequence[ChunkMentions],
+        identity: StageIdentity,
+    ) -> None:
+        self._extractor = extractor
+        self._guard = guard
+        self._foci = foci
+        self._found = found
+        self._identity = identity
+        self._told: set[tuple[str, str, str]] = set()
+
+    def digest(self, chunk: Chunk) -> str:
+        mentions = msgspec.msgpack.encode(self._found[chunk.index].mentions)
+        return self._identity.digest(self.name, chunk.digest, self._foci[chunk.index].encode(), mentions)
+
+    async def work(self, chunk: Chunk) -> ChunkClaims:
+        mentions = self._found[chunk.index].mentions
+        if not mentions:
+            return ChunkClaims()
+        found = await self._extractor.extract_relations(chunk, mentions, self._foci[chunk.index])
+        checked = self._guard.claims(chunk, found.items, mentions=mentions)
+        return ChunkClaims(checked.kept, checked.rejected, found.notes)
+
+    def nothing(self) -> ChunkClaims:
+        return ChunkClaims()
+
+    def count(self, result: ChunkClaims) -> int:
+        return len(result.claims)
+
+    def announce(self, result: ChunkClaims, chunk: Chunk, bus: Bus) -> None:
+        for claim in result.claims:
+            said = (claim.subject.text, claim.predicate, claim.object.value or claim.object.text)
+            if said not in self._told:
+                self._told.add(said)
+                bus.emit(RelationFound, relation=claim.shifted(chunk.start), confidence=claim.confidence)

@@ -1,0 +1,28 @@
+"""Stage 4, entity resolution: from the mentions of all chunks to one entity for each thing."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from sameas.extraction.graph import Mention
+from sameas.extraction.resolution import Resolution, resolve
+from sameas.extraction.stages.entities import ChunkMentions
+from sameas.extraction.timeouts import StageName
+from sameas.ontology.index import OntologyIndex
+
+
+class ResolutionStage:
+    """Resolves over the whole document, in the document's offsets."""
+
+    name: StageName = "entity_resolution"
+
+    def __init__(self, index: OntologyIndex) -> None:
+        self._index = index
+
+    def run(self, found: Sequence[ChunkMentions], *, starts: Iterable[int]) -> Resolution:
+        return resolve(_in_document(found, starts), index=self._index)
+
+
+def _in_document(found: Sequence[ChunkMentions], starts: Iterable[int]) -> Iterator[Mention]:
+    for chunk, start in zip(found, starts, strict=True):
+        for mention in chunk.mentions:
+            if mention.kind != "literal":
+                yield mention.shifted(start)

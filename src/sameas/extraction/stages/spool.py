@@ -1,0 +1,67 @@
+"""The chunks of a run, to be gone through once for each stage; beyond a size they lie in a file without a name."""
+
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from sameas.extraction.chunking import Chunk
+
+_IN_MEMORY = 8 * 1024 * 1024
+
+
+class ChunkSpool:
+    """Chunks in order. Iterate it as often as needed; close it when the run is over."""
+
+    def __init__(self, chunks: Iterable[Chunk] = (), *, in_memory: int = _IN_MEMORY) -> None:
+        self._in_memory = in_memory
+        self._chunks: list[Chunk] = []
+        self._file: IO[bytes] | None = None
+        self._starts = array("q")
+        self._sizes = array("q")
+        self._written = 0
+        self.characters = 0
+        for chunk in chunks:
+            self.add(chunk)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def add(self, chunk: Chunk) -> None:
+        if self._file is not None:
+            self._write(self._file, chunk)
+        else:
+            self._chunks.append(chunk)
+            if self.characters + len(chunk.text) > self._in_memory:
+                self._move_out()
+        self._starts.append(chunk.start)
+        self.characters += len(chunk.text)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        if self._file is None:
+            yield from self._chunks
+            return
+        place = 0
+        for index, (start, size) in enumerate(zip(self._starts, self._sizes, strict=True)):
+            # Two iterations may be under way at once: each keeps its own place.
+            self._file.seek(place)
+            text = self._file.read(size).decode("utf-8", "surrogatepass")
+            place += size
+            yield Chunk(index=index, start=start, end=start + len(text), text=text)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _move_out(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="sameas-chunks-")
+        for chunk in self._chunks:
+            self._write(self._file, chunk)
+        self._chunks.clear()
+
+    def _write(self, file: IO[bytes], chunk: Chunk) -> None:
+        data = chunk.text.encode("utf-8", "surrogatepass")
+        file.seek(self._written)
+        file.write(data)
+        self._written += len(data)
+        self._sizes.append(len(data))

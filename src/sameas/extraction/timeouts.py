@@ -1,0 +1,175 @@
+"""How long one chunk's work in a stage may take: a soft limit that warns and a hard one that ends it.
+
+Rule: only work counts. Whoever waits for permission to work (a rate limiter) wraps the wait in `paused()`, and the
+clock stands still meanwhile; else fifty calls a minute would make every long text partial.
+The clock is the event loop's own.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+StageName: TypeAlias = Literal[
+    "chunking",
+    "property_scoping",
+    "entity_extraction",
+    "entity_resolution",
+    "relation_extraction",
+    "grounding",
+    "serialization",
+]
+STAGES: tuple[StageName, ...] = (
+    "chunking",
+    "property_scoping",
+    "entity_extraction",
+    "entity_resolution",
+    "relation_extraction",
+    "grounding",
+    "serialization",
+)
+
+
+class StageTimeout(msgspec.Struct, frozen=True, rename="camel"):
+    """Soft and hard limit in milliseconds."""
+
+    soft_ms: int
+    hard_ms: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.soft_ms <= self.hard_ms:
+            raise ValueError("a stage time-out needs 0 < soft <= hard, in milliseconds")
+
+
+# Source document 001, part 1.3; the two stages it does not name take the limits of the nearest kind.
+STAGE_TIMEOUTS: Mapping[StageName, StageTimeout] = MappingProxyType(
+    {
+        "chunking": StageTimeout(3_000, 5_000),
+        "property_scoping": StageTimeout(3_000, 5_000),
+        "entity_extraction": StageTimeout(45_000, 60_000),
+        "entity_resolution": StageTimeout(20_000, 30_000),
+        "relation_extraction": StageTimeout(45_000, 60_000),
+        "grounding": StageTimeout(20_000, 30_000),
+        "serialization": StageTimeout(7_000, 10_000),
+    }
+)
+
+
+class StageTimedOut(Exception):
+    """The hard limit of a stage passed."""
+
+    def __init__(self, stage: StageName, *, timeout_ms: int) -> None:
+        super().__init__(
+            f"stage {stage} ended after {timeout_ms} ms of work on one chunk; raise its hard limit"
+        )
+        self.stage = stage
+        self.timeout_ms = timeout_ms
+
+
+class Stopwatch:
+    """The working time of one piece of work; `soft_passed` tells it to do less."""
+
+    def __init__(self, limits: StageTimeout, *, on_soft: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._limits = limits
+        self._on_soft = on_soft
+        self._worked = 0.0
+        self._since: float | None = None
+        self._pauses = 0
+        self._timeout: asyncio.Timeout | None = None
+        self._soft_timer: asyncio.TimerHandle | None = None
+        self.soft_passed = False
+
+    def start(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._run()
+
+    def stop(self) -> None:
+        self._stand()
+        self._timeout = None
+
+    def pause(self) -> None:
+        self._pauses += 1
+        if self._pauses == 1:
+            self._stand()
+
+    def resume(self) -> None:
+        self._pauses -= 1
+        if self._pauses == 0 and self._timeout is not None:
+            self._run()
+
+    def _run(self) -> None:
+        now = self._loop.time()
+        self._since = now
+        if self._timeout is not None:
+            self._timeout.reschedule(now + self._limits.hard_ms / 1000 - self._worked)
+        if not self.soft_passed:
+            self._soft_timer = self._loop.call_at(
+                now + self._limits.soft_ms / 1000 - self._worked, self._warn
+            )
+
+    def _stand(self) -> None:
+        if self._since is not None:
+            self._worked += self._loop.time() - self._since
+            self._since = None
+        if self._soft_timer is not None:
+            self._soft_timer.cancel()
+            self._soft_timer = None
+        if self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(None)
+
+    def _warn(self) -> None:
+        self.soft_passed = True
+        self._soft_timer = None
+        self._on_soft()
+
+
+_current: ContextVar[Stopwatch | None] = ContextVar("sameas_stage_stopwatch", default=None)
+
+
+def soft_limit_passed() -> bool:
+    """Whether the work that asks has passed its soft limit and should narrow its scope."""
+    stopwatch = _current.get()
+    return stopwatch is not None and stopwatch.soft_passed
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Time inside does not count as work of the stage that asks."""
+    stopwatch = _current.get()
+    if stopwatch is None:
+        yield
+        return
+    stopwatch.pause()
+    try:
+        yield
+    finally:
+        stopwatch.resume()
+
+
+async def within(
+    stage: StageName, work: Callable[[], Awaitable[T]], *, limits: StageTimeout, on_soft: Callable[[], None]
+) -> T:
+    """The result of the work, or `StageTimedOut` after its hard limit; `on_soft` is called once at the soft one."""
+    stopwatch = Stopwatch(limits, on_soft=on_soft)
+    token = _current.set(stopwatch)
+    timeout = asyncio.timeout(None)
+    try:
+        async with timeout:
+            stopwatch.start(timeout)
+            try:
+                return await work()
+            finally:
+                stopwatch.stop()
+    except TimeoutError:
+        if timeout.expired():
+            raise StageTimedOut(stage, timeout_ms=limits.hard_ms) from None
+        raise
+    finally:
+        _current.reset(token)

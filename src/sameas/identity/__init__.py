@@ -1,0 +1,1 @@
+"""Who is asking, and for what. Pure: nothing here does I/O."""

@@ -1,0 +1,81 @@
+"""Many calls at once: who leads, who follows, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from sameas.once.call import Call, ProcessingRecord
+from sameas.once.context import Context
+from sameas.once.errors import BatchFailed
+from sameas.once.flight import Flight
+from sameas.once.intake import Intake, Options
+from sameas.once.record import Acquired, Claim
+
+# Claims made in one go: enough to hide the round trip, few enough that the last lease is still young at its turn.
+WINDOW = 500
+
+
+class Seat:
+    """One call of a batch that leads its flight."""
+
+    __slots__ = ("call", "claim", "flight", "number", "started")
+
+    def __init__(self, number: int, call: Call, flight: Flight) -> None:
+        self.number = number
+        self.call = call
+        self.flight = flight
+        self.claim: Claim | None = None
+        self.started = False
+
+
+class Batch:
+    """The calls of one `run_many`, with their results in order."""
+
+    def __init__(self, intake: Intake, payloads: Iterable[Any], keys: Sequence[str] | None, options: Options) -> None:
+        self.payloads = list(payloads)
+        if keys is not None and len(keys) != len(self.payloads):
+            raise ValueError(f"{len(self.payloads)} payloads need as many keys, not {len(keys)}")
+        self._intake = intake
+        self.calls = [
+            intake.call(**(options | {"payload": payload, "key": keys[number] if keys else None}))
+            for number, payload in enumerate(self.payloads)
+        ]
+        self.results: list[Any] = [None] * len(self.calls)
+
+    def windows(self) -> Iterator[tuple[list[Seat], list[int]]]:
+        """The calls, a window at a time: those that lead, and the numbers of those that follow somebody."""
+        for start in range(0, len(self.calls), WINDOW):
+            leading: list[Seat] = []
+            following: list[int] = []
+            for number in range(start, min(start + WINDOW, len(self.calls))):
+                request = self.calls[number].request
+                flight, leads = self._intake.flights.board(request.identity.digest, request.fingerprint)
+                if leads:
+                    leading.append(Seat(number, self.calls[number], flight))
+                    self.calls[number].begin_claim()
+                else:
+                    following.append(number)
+            yield leading, following
+
+    def claimed(self, seats: Sequence[Seat], claims: Sequence[Claim]) -> Iterator[tuple[Context, Call]]:
+        """Note the answers; the leases among them are to be kept alive from now on."""
+        for seat, claim in zip(seats, claims, strict=True):
+            seat.claim = claim
+            seat.call.claiming = False
+            if isinstance(claim, Acquired):
+                yield seat.call.acquired(claim), seat.call
+
+    def work_on(self, number: int, work: Callable[[Context, Any], Any]) -> Callable[[Context], Any]:
+        payload = self.payloads[number]
+        return lambda context: work(context, payload)
+
+    def records(self) -> list[ProcessingRecord]:
+        """All results, or BatchFailed with all of them."""
+        if any(isinstance(result, BaseException) for result in self.results):
+            raise BatchFailed(self.results)
+        return self.results
+
+    def land(self, seat: Seat) -> None:
+        """A call that never got its turn: those who follow it go on without."""
+        self._intake.flights.land(seat.call.request.identity.digest, seat.flight, None)

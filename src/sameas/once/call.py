@@ -1,0 +1,394 @@
+"""The life of one call, from the first look to the answer, as a script that threads and tasks share.
+
+It yields a back end's own commands and two of its own: `Work` (run the caller's function) and `Pause` (wait for a
+wake-up, for a bounded time). Whatever interrupts it, `abandon` leaves no claim behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import uniform
+from time import monotonic
+from typing import Any, Protocol, assert_never
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sameas.identity.key import differing_fields
+from sameas.once.codec import JSON, Codec, frame, unframe, unpack
+from sameas.once.context import WORKING, Context
+from sameas.once.errors import (
+    InProgress,
+    KeyReused,
+    OutcomeUnknown,
+    Reentered,
+    StoredFailure,
+    StoreError,
+    StoreUnavailable,
+    Superseded,
+)
+from sameas.once.flight import Flight, Flights
+from sameas.once.observe import CallEnded, CallStarted, Tell
+from sameas.once.policy import Policy
+from sameas.once.record import (
+    Accepted,
+    Acquired,
+    Answer,
+    Busy,
+    Claim,
+    ClaimRequest,
+    Lease,
+    Lost,
+    Mismatch,
+    Outcome,
+    Record,
+    Replay,
+    State,
+)
+from sameas.once.script import Script
+from sameas.once.store import Backend
+
+# The first looks of a waiter come soon, later ones less often, up to the back end's bound.
+_FIRST_POLL = 0.002
+# A lease that ends is looked at a moment later, by the store's clock.
+_AFTER_LEASE = 0.002
+
+
+class ProcessingRecord(Struct, frozen=True):
+    """A result and where it came from. `stored` is False where the store could not be reached to keep it.
+
+    `completed_at` and `expires_at` are microseconds since 1970, by the store's clock.
+    """
+
+    result: Any
+    was_replay: bool
+    key: str
+    scope: str
+    tenant: str
+    attempt: int
+    fence: int
+    completed_at: int
+    expires_at: int
+    stored: bool = True
+
+
+class Listener(Protocol):
+    """Something that waits and can be woken from any thread. A wake-up before the wait counts."""
+
+    def wake(self) -> None: ...
+    def clear(self) -> None: ...
+
+
+class Work(Struct, frozen=True):
+    """Run the caller's function under this context."""
+
+    context: Context
+    policy: Policy
+
+
+class Pause(Struct, frozen=True):
+    """Wait until the listener is woken, for at most `seconds`."""
+
+    seconds: float
+    listener: Listener | None = None
+
+
+class Call:
+    """One caller's wish, and how far it has come."""
+
+    # Where it stands, for `abandon`: a claim may be under way, a lease held, a result in hand.
+    claiming = False
+    claimed_from = 0.0
+    context: Context | None = None
+    outcome: Outcome | None = None
+    # What the others on this flight share.
+    kept: Record | None = None
+    stored = True
+    # Seconds spent on somebody else's work.
+    waited = 0.0
+
+    def __init__(
+        self,
+        request: ClaimRequest,
+        *,
+        policy: Policy,
+        codec: Codec,
+        backend: Backend,
+        flights: Flights,
+        new_listener: Callable[[], Listener],
+    ) -> None:
+        self.request = request
+        self.policy = policy
+        self.codec = codec
+        self.backend = backend
+        self.flights = flights
+        self.new_listener = new_listener
+
+    def script(self) -> Script[ProcessingRecord]:
+        """The whole call."""
+        digest = self.request.identity.digest
+        self._refuse_reentry()
+        while True:
+            flight, leads = self.flights.board(digest, self.request.fingerprint)
+            if leads:
+                return (yield from self.lead(flight))
+            shared = yield from self._follow(flight)
+            if shared is not None:
+                return shared
+
+    def in_transaction(self) -> Script[ProcessingRecord]:
+        """The whole call inside the caller's transaction: its row lock is the claim, its commit is the completion."""
+        self._refuse_reentry()
+        claim = yield from self.backend.claim(self.request)
+        match claim:
+            case Replay(record=record):
+                return self._replayed(record)
+            case Mismatch(fingerprint=theirs):
+                raise KeyReused(fields=differing_fields(self.request.fingerprint, theirs))
+            case Busy(time_left=time_left):
+                raise InProgress(retry_after=max(time_left / 1e6, 0.1))
+            case Acquired():
+                context = self.acquired(claim)
+            case _:
+                assert_never(claim)
+        result = yield Work(context, self.policy)
+        data, media_type = self.codec.encode(result)
+        result = self.codec.decode(data, media_type)
+        outcome = Outcome(frame(data), media_type)
+        answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
+        if isinstance(answer, Lost):
+            raise Superseded
+        return self._answer(self._kept(State.DONE, context, outcome, answer), result, was_replay=False)
+
+    def lead(self, flight: Flight, claim: Claim | None = None) -> Script[ProcessingRecord]:
+        """Claim and, where it is ours, do the work; `claim` is the answer where the claim was made already."""
+        listener: Listener | None = None
+        stop_listening: Callable[[], None] | None = None
+        deadline, poll = 0.0, _FIRST_POLL
+        try:
+            while True:
+                if claim is None:
+                    self.begin_claim()
+                    claim = yield from self.backend.claim(self.request)
+                    self.claiming = isinstance(claim, Acquired)
+                match claim:
+                    case Replay(record=record):
+                        self.kept = record
+                        return self._replayed(record)
+                    case Acquired():
+                        self.flights.work(flight)
+                        return (yield from self._work(self.context or self.acquired(claim)))
+                    case Mismatch(fingerprint=theirs):
+                        raise KeyReused(fields=differing_fields(self.request.fingerprint, theirs))
+                    case Busy():
+                        pass
+                    case _:
+                        assert_never(claim)
+                time_left = claim.time_left / 1e6
+                now = monotonic()
+                deadline = deadline or now + self.policy.wait_for
+                if self.policy.on_busy == "refuse" or now >= deadline:
+                    raise InProgress(retry_after=max(time_left, 0.1))
+                if listener is None:
+                    listener = self.new_listener()
+                    if self.backend.waker is not None:
+                        stop_listening = self.backend.waker.listen(self.request.identity.digest, listener.wake)
+                else:
+                    seconds = min(poll, time_left + _AFTER_LEASE, deadline - now)
+                    yield from self._pause(seconds if stop_listening else seconds * uniform(0.75, 1), listener)
+                    poll = min(poll * 2, self.backend.poll_at_most)
+                    listener.clear()
+                # With the listener in place before the next look, no change is missed.
+                claim = None
+        finally:
+            if stop_listening is not None:
+                stop_listening()
+            self.flights.land(self.request.identity.digest, flight, self.kept, stored=self.stored)
+
+    def acquired(self, claim: Acquired) -> Context:
+        """The lease is ours."""
+        lease = Lease(self.request.identity, claim.fence, self.request.attempt_id)
+        self.context = Context(lease, claim.attempt, self.claimed_from + self.policy.lease)
+        self.claiming = False
+        return self.context
+
+    def abandon(self) -> Script[None]:
+        """After an interruption: hand in the result if there is one, else give the claim back."""
+        if self.claiming:
+            # The claim may have been made without our hearing of it; the same attempt asks again and is told.
+            claim = yield from self.backend.claim(self.request)
+            if isinstance(claim, Acquired):
+                self.acquired(claim)
+        if self.context is None:
+            return
+        lease, self.context = self.context.lease, None
+        if self.outcome is not None:
+            yield from self.backend.complete(lease, self.outcome, self.policy.retention_micros)
+        else:
+            yield from self.backend.release(lease)
+
+    def _refuse_reentry(self) -> None:
+        for context in WORKING.get():
+            if context.lease.identity.digest == self.request.identity.digest:
+                raise Reentered
+
+    def _follow(self, flight: Flight) -> Script[ProcessingRecord | None]:
+        """Wait for somebody in this process; None where they had nothing to share."""
+        listener = self.new_listener()
+        deadline = monotonic() + self.policy.wait_for
+        if not self.flights.follow(flight, listener.wake, at_most=self.policy.max_waiters):
+            return None
+        try:
+            while not flight.landed:
+                if flight.working:
+                    if flight.fingerprint != self.request.fingerprint:
+                        raise KeyReused(fields=differing_fields(self.request.fingerprint, flight.fingerprint))
+                    if self.policy.on_busy == "refuse":
+                        raise InProgress
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise InProgress
+                yield from self._pause(left, listener)
+                listener.clear()
+        finally:
+            self.flights.leave(flight, listener.wake)
+        if flight.record is None or flight.fingerprint != self.request.fingerprint:
+            return None
+        return self._replayed(flight.record, stored=flight.stored)
+
+    def _pause(self, seconds: float, listener: Listener | None) -> Script[None]:
+        began = monotonic()
+        yield Pause(seconds, listener)
+        self.waited += monotonic() - began
+
+    def begin_claim(self) -> None:
+        """From now on a claim may be in the store without our knowing; the lease runs from here at the earliest."""
+        self.claimed_from = monotonic()
+        self.claiming = True
+
+    def _work(self, context: Context) -> Script[ProcessingRecord]:
+        try:
+            result = yield Work(context, self.policy)
+            data, media_type = self.codec.encode(result)
+            result = self.codec.decode(data, media_type)
+        except Exception as error:
+            yield from self._failed(context, error)
+            raise
+        self.outcome = outcome = Outcome(frame(data), media_type)
+        try:
+            answer = yield from self._hand_in(context.lease, outcome)
+        except StoreUnavailable as error:
+            self.context = None
+            if monotonic() >= context.safe_until:
+                raise OutcomeUnknown(result=result) from error
+            answer = Accepted(0, 0)
+            self.stored = False
+        self.context = None
+        if isinstance(answer, Lost):
+            return (yield from self._accepted_instead())
+        self.kept = self._kept(State.DONE, context, outcome, answer)
+        return self._answer(self.kept, result, was_replay=False)
+
+    def _failed(self, context: Context, error: Exception) -> Script[None]:
+        """Give the claim back, or keep the failure where the policy says so."""
+        try:
+            if isinstance(error, self.policy.keep_errors):
+                outcome = _failure(error)
+                answer = yield from self.backend.fail(context.lease, outcome, self.policy.retry_window_micros)
+                if isinstance(answer, Accepted):
+                    self.kept = self._kept(State.FAILED, context, outcome, answer)
+            else:
+                yield from self.backend.release(context.lease)
+        except StoreError as trouble:
+            error.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
+        self.context = None
+
+    def _hand_in(self, lease: Lease, outcome: Outcome) -> Script[Answer]:
+        """Complete, with patience for a store that does not answer; a repeated complete is harmless."""
+        deadline = monotonic() + self.policy.patience
+        delay = 0.01
+        while True:
+            try:
+                return (yield from self.backend.complete(lease, outcome, self.policy.retention_micros))
+            except StoreUnavailable:
+                if monotonic() + delay >= deadline:
+                    raise
+            yield Pause(delay * uniform(0.5, 1))
+            delay = min(delay * 2, 0.5)
+
+    def _accepted_instead(self) -> Script[ProcessingRecord]:
+        """This worker was replaced while it worked; its caller gets what was accepted, never its own result."""
+        deadline = monotonic() + self.policy.wait_for
+        poll = _FIRST_POLL
+        while True:
+            record = yield from self.backend.read(self.request.identity)
+            if record is None or record.fingerprint != self.request.fingerprint:
+                raise Superseded
+            if record.state is not State.HELD:
+                self.kept = record
+                return self._replayed(record)
+            if monotonic() >= deadline or self.policy.on_busy == "refuse":
+                raise Superseded
+            yield from self._pause(poll, None)
+            poll = min(poll * 2, 0.1)
+
+    def _kept(self, state: State, context: Context, outcome: Outcome, answer: Accepted) -> Record:
+        return Record(
+            identity=self.request.identity,
+            fingerprint=self.request.fingerprint,
+            state=state,
+            fence=context.lease.fence,
+            attempt=context.attempt,
+            attempt_id=context.lease.attempt_id,
+            lease_until=0,
+            created_at=0,
+            expires_at=answer.expires_at,
+            completed_at=answer.at,
+            outcome=outcome,
+        )
+
+    def _replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
+        assert record.outcome is not None
+        if record.state is State.FAILED:
+            failure = msgspec.json.decode(unframe(record.outcome.data))
+            raise StoredFailure(failure["type"], failure["message"], expires_at=record.expires_at)
+        return self._answer(record, unpack(record.outcome, self.codec), was_replay=True, stored=stored)
+
+    def _answer(self, record: Record, result: Any, *, was_replay: bool, stored: bool | None = None) -> ProcessingRecord:
+        identity = self.request.identity
+        return ProcessingRecord(
+            result,
+            was_replay,
+            identity.key,
+            identity.scope,
+            identity.tenant,
+            record.attempt,
+            record.fence,
+            record.completed_at or 0,
+            record.expires_at,
+            self.stored if stored is None else stored,
+        )
+
+
+def _failure(error: Exception) -> Outcome:
+    described = {"type": type(error).__qualname__, "message": str(error)}
+    return Outcome(frame(msgspec.json.encode(described)), JSON)
+
+
+def observed(script: Script[ProcessingRecord], call: Call, tell: Tell) -> Script[ProcessingRecord]:
+    """A call whose beginning and end are told. What observers note at its beginning is stored with the record."""
+    started = CallStarted(call.request.identity, {})
+    tell(started)
+    if started.audit and not call.claiming and call.context is None:
+        about = replace(call.request.about, audit={**call.request.about.audit, **started.audit})
+        call.request = replace(call.request, about=about)
+    began = monotonic()
+    try:
+        record = yield from script
+    except BaseException as error:
+        tell(CallEnded(started, type(error).__name__, monotonic() - began, call.waited, error=error))
+        raise
+    how = "fresh" if not record.was_replay else "shared" if call.waited else "replay"
+    tell(CallEnded(started, how, monotonic() - began, call.waited, record.attempt))
+    return record

@@ -1,0 +1,185 @@
+"""Results as bytes and back. What a caller gets is always `decode(encode(result))`, the first time too; pickle is
+never used.
+
+A kept result is framed: a version, the compression, a checksum. A frame that was damaged, or written by a version
+that this one does not know, is an error; it is never taken for a missing result.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import lru_cache
+from struct import Struct as Layout
+from typing import Any, Final, Protocol, get_type_hints
+
+import msgspec
+
+from sameas.once.errors import NotEncodable, RecordDamaged
+from sameas.once.record import Outcome
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+BYTES: Final = "application/octet-stream"
+
+# Below this a result fits the frame of a packet and compressing it saves nothing.
+COMPRESS_FROM = 2_048
+# A frame that claims more than this is not one of ours.
+MAX_UNPACKED = 1 << 30
+
+_VERSION = 1
+_PLAIN, _ZLIB = 0, 1
+_HEAD = Layout(">BBIQ")
+
+
+class Codec(Protocol):
+    """How results of one kind are kept."""
+
+    def encode(self, result: Any) -> tuple[bytes, str]:
+        """The bytes and their media type."""
+        ...
+
+    def decode(self, data: bytes, media_type: str) -> Any: ...
+
+
+class PlainCodec:
+    """JSON types, text and bytes; the media type tells which."""
+
+    def encode(self, result: Any) -> tuple[bytes, str]:
+        if isinstance(result, bytes | bytearray | memoryview):
+            return bytes(result), BYTES
+        try:
+            if isinstance(result, str):
+                return result.encode(), TEXT
+            return _TO_JSON(result).encode(), JSON
+        except (TypeError, ValueError, RecursionError) as error:
+            raise NotEncodable(f"The result cannot be kept: {error}. {_WHAT_TO_DO}") from error
+
+    def decode(self, data: bytes, media_type: str) -> Any:
+        if media_type == JSON:
+            return _FROM_JSON(data)
+        if media_type == TEXT:
+            return data.decode()
+        if media_type == BYTES:
+            return data
+        raise RecordDamaged(f"A stored result has the media type {media_type!r}, which this scope does not read.")
+
+
+class TypedCodec:
+    """Results of one declared type: a dataclass or msgspec struct, or anything that pydantic can validate."""
+
+    def __init__(self, result_type: Any) -> None:
+        self.result_type = result_type
+        if is_dataclass(result_type) or _is_struct(result_type):
+            self._encode: Callable[[Any], bytes] = msgspec.json.Encoder(decimal_format="string").encode
+            self._decode: Callable[[bytes], Any] = msgspec.json.Decoder(result_type).decode
+        else:
+            self._encode, self._decode = _pydantic_codec(result_type)
+
+    def encode(self, result: Any) -> tuple[bytes, str]:
+        try:
+            return self._encode(result), JSON
+        except Exception as error:
+            raise NotEncodable(
+                f"The result is not kept: {error}. It must be a {self.result_type!r}, as declared."
+            ) from error
+
+    def decode(self, data: bytes, media_type: str) -> Any:
+        try:
+            return self._decode(data)
+        except Exception as error:
+            raise RecordDamaged(
+                f"A stored result no longer fits {self.result_type!r}: {error}. Forget it, or read it by its old type."
+            ) from error
+
+
+PLAIN: Final = PlainCodec()
+_WHAT_TO_DO = "Return JSON types, text or bytes, or name the type with result_type."
+
+
+@lru_cache(maxsize=256)
+def codec_for(result_type: Any) -> Codec:
+    """The codec of a declared result type; None and the JSON types need none of their own."""
+    if result_type in (None, Any, str, bytes, int, float, bool, list, dict, type(None)):
+        return PLAIN
+    return TypedCodec(result_type)
+
+
+def declared_result(function: Callable[..., Any]) -> Any:
+    """The class a function says it returns, where that class has to be rebuilt from bytes; else None."""
+    try:
+        declared = get_type_hints(function).get("return")
+    except (NameError, TypeError):
+        return None
+    if isinstance(declared, type) and (
+        is_dataclass(declared) or _is_struct(declared) or hasattr(declared, "__pydantic_validator__")
+    ):
+        return declared
+    return None
+
+
+def unpack(outcome: Outcome, codec: Codec) -> Any:
+    """The result of a stored outcome."""
+    return codec.decode(unframe(outcome.data), outcome.media_type)
+
+
+def frame(data: bytes) -> bytes:
+    """Version, compression, checksum, size, and the bytes."""
+    if len(data) < COMPRESS_FROM:
+        return _HEAD.pack(_VERSION, _PLAIN, zlib.crc32(data), len(data)) + data
+    small = zlib.compress(data, 1)
+    if len(small) >= len(data):
+        return _HEAD.pack(_VERSION, _PLAIN, zlib.crc32(data), len(data)) + data
+    return _HEAD.pack(_VERSION, _ZLIB, zlib.crc32(data), len(data)) + small
+
+
+def unframe(framed: bytes) -> bytes:
+    """The bytes of a frame, checked to be what was framed."""
+    if len(framed) < _HEAD.size:
+        raise RecordDamaged("A stored result is shorter than its head; forget the record to have the work done again.")
+    version, compression, checksum, size = _HEAD.unpack_from(framed)
+    if version != _VERSION or compression not in (_PLAIN, _ZLIB):
+        raise RecordDamaged(f"A stored result has version {version}.{compression}, which this release does not know.")
+    if size > MAX_UNPACKED:
+        raise RecordDamaged(f"A stored result claims {size} bytes, beyond the limit of {MAX_UNPACKED}.")
+    data = framed[_HEAD.size :]
+    if compression == _ZLIB:
+        data = _inflate(data, size)
+    if len(data) != size or zlib.crc32(data) != checksum:
+        raise RecordDamaged(
+            "A stored result does not match its checksum; forget the record to have the work done again."
+        )
+    return data
+
+
+def _inflate(data: bytes, size: int) -> bytes:
+    try:
+        # One byte more than promised tells a bomb from a result.
+        return zlib.decompressobj().decompress(data, size + 1)
+    except zlib.error as error:
+        raise RecordDamaged(f"A stored result cannot be decompressed: {error}.") from error
+
+
+def _refuse(value: object) -> Any:
+    raise TypeError(f"{type(value).__qualname__} is not a JSON type")
+
+
+_TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_refuse).encode
+_FROM_JSON: Final = msgspec.json.Decoder().decode
+
+
+def _is_struct(declared: Any) -> bool:
+    return isinstance(declared, type) and issubclass(declared, msgspec.Struct)
+
+
+def _pydantic_codec(declared: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    try:
+        from pydantic import TypeAdapter
+    except ImportError:
+        raise NotEncodable(
+            f"{declared!r} is no dataclass; results of other types need pydantic: pip install 'sameas[pydantic]'."
+        ) from None
+    adapter: TypeAdapter[Any] = TypeAdapter(declared)
+    return adapter.dump_json, adapter.validate_json

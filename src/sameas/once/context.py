@@ -1,0 +1,51 @@
+"""What the work is told about itself."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from sameas.identity.canonical import join, sha256_hex
+from sameas.once.record import Identity, Lease
+
+
+class Context:
+    """Handed to the work. `attempt` counts the tries from 1; `fence` grows with every holder of the key."""
+
+    __slots__ = ("attempt", "lease", "lost", "safe_until")
+
+    def __init__(self, lease: Lease, attempt: int, safe_until: float) -> None:
+        self.lease = lease
+        self.attempt = attempt
+        # Whether the lease went to another worker: what this one still does will not be accepted.
+        self.lost = False
+        # Until when, by this process's monotonic clock, the lease is certainly ours.
+        self.safe_until = safe_until
+
+    @property
+    def identity(self) -> Identity:
+        return self.lease.identity
+
+    @property
+    def key(self) -> str:
+        return self.lease.identity.key
+
+    @property
+    def fence(self) -> int:
+        """Pass it to what the work writes to, to have a late worker refused there too."""
+        return self.lease.fence
+
+    def child_key(self, name: str) -> str:
+        """A key for something downstream (a payment, a mail, another service), the same at every attempt."""
+        return "sha256-" + sha256_hex(join(self.lease.identity.digest.hex(), name))
+
+
+# The work that this thread or task is inside of, outermost first.
+WORKING: ContextVar[tuple[Context, ...]] = ContextVar("sameas_working", default=())
+
+
+def current_context() -> Context:
+    """The context of the work that is being done here, for functions that are not handed it."""
+    working = WORKING.get()
+    if not working:
+        raise LookupError("no work of sameas is being done in this thread or task")
+    return working[-1]

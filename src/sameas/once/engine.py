@@ -1,0 +1,427 @@
+"""The promise, around any function: `Engine` for threads, `AsyncEngine` for tasks.
+
+Both drive the same script (`sameas.once.call`); what differs is how a command is performed, how one waits, and how the
+caller's function is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from inspect import isawaitable
+from time import sleep
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
+
+from sameas.identity.key import Namespace
+from sameas.once.batch import Batch, Seat
+from sameas.once.call import Call, Pause, ProcessingRecord, Work, observed
+from sameas.once.context import WORKING, Context
+from sameas.once.decorator import AsyncOnce, Once, OnceOptions
+from sameas.once.errors import StoreError
+from sameas.once.forks import renew_after_fork
+from sameas.once.heartbeat import AsyncHeartbeat, Heartbeat
+from sameas.once.intake import Intake, Options, identity_of
+from sameas.once.listener import TaskListener, ThreadListener
+from sameas.once.observe import ObservedBackend, Observer, telling
+from sameas.once.policy import Policy
+from sameas.once.record import Accepted, Record
+from sameas.once.script import Command, Script, arun, run
+from sameas.once.store import AsyncStore, Backend, Page, Query, Selection, Store
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Engine:
+    """Runs work once per identity, for callers in threads and processes."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        policy: Policy | None = None,
+        policies: Mapping[str, Policy] | None = None,
+        secret: bytes = b"",
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._tell = telling(observers)
+        backend = store.backend
+        self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
+        self.store = Store(self._backend)
+        self._heartbeat = Heartbeat(self._backend)
+        self._intake = Intake(
+            self._backend,
+            policy=policy or Policy(),
+            policies=policies or {},
+            secret=secret,
+            new_listener=ThreadListener,
+            tell=self._tell,
+        )
+        renew_after_fork(self)
+
+    def run(self, work: Callable[[Context], T], *, connection: Any = None, **options: Unpack[Options]) -> T:
+        """The result of `work(ctx)`: run now, or as it was the first time."""
+        return cast(T, self.record(work, connection=connection, **options).result)
+
+    def record(
+        self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
+    ) -> ProcessingRecord:
+        """`run`, with where the result came from. `connection` joins the caller's transaction."""
+        if connection is not None:
+            with self._backend.join(connection) as joined:
+                call = self._intake.call(backend=joined, **options)
+                return self._drive(call, work, call.in_transaction())
+        call = self._intake.call(**options)
+        return self._drive(call, work, call.script())
+
+    def run_many(
+        self,
+        work: Callable[[Context, Any], T],
+        payloads: Iterable[Any],
+        *,
+        keys: Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> list[T]:
+        """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go."""
+        return [cast(T, record.result) for record in self.record_many(work, payloads, keys=keys, **options)]
+
+    def record_many(
+        self,
+        work: Callable[[Context, Any], Any],
+        payloads: Iterable[Any],
+        *,
+        keys: Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> list[ProcessingRecord]:
+        """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
+        batch = Batch(self._intake, payloads, keys, options)
+        for leading, following in batch.windows():
+            try:
+                claims = self.store.claim_many([seat.call.request for seat in leading])
+                for context, call in batch.claimed(leading, claims):
+                    self._heartbeat.add(context, call.policy)
+                for seat in leading:
+                    seat.started = True
+                    script = seat.call.lead(seat.flight, seat.claim)
+                    self._keep(batch, seat.number, work, script)
+            except BaseException as interruption:
+                for seat in leading:
+                    if not seat.started:
+                        batch.land(seat)
+                        self._abandon(seat.call, interruption)
+                raise
+            for number in following:
+                self._keep(batch, number, work, batch.calls[number].script())
+        return batch.records()
+
+    def once(self, **options: Unpack[OnceOptions]) -> Callable[[Callable[P, T]], Once[P, T]]:
+        """Decorate a function: equal arguments, one run."""
+        return lambda function: Once(self, function, options)
+
+    def read(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> Record | None:
+        """The live record of a key, whatever its state."""
+        return self.store.read(identity_of(scope, key, tenant=tenant, namespace=namespace))
+
+    def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> bool:
+        """Forget one record; its holder, if any, is fenced. False where there was none."""
+        answer = self.store.forget(identity_of(scope, key, tenant=tenant, namespace=namespace))
+        return isinstance(answer, Accepted)
+
+    def forget_where(self, *, tenant: str | None = None, scope: str | None = None, tag: str | None = None) -> int:
+        """Forget every record that fits; returns how many went."""
+        return self.store.forget_where(Selection(tenant=tenant, scope=scope, tag=tag))
+
+    def find(self, query: Query) -> Page:
+        """A page of live records, newest first."""
+        return self.store.find(query)
+
+    def prune(self, *, batch: int = 1_000) -> int:
+        """Delete what has expired, batch by batch; returns how many went."""
+        total = 0
+        while gone := self.store.prune(batch):
+            total += gone
+        return total
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def after_fork(self) -> None:
+        self._intake.after_fork()
+        self._heartbeat.after_fork()
+
+    def _drive(self, call: Call, work: Callable[[Context], Any], script: Script[ProcessingRecord]) -> ProcessingRecord:
+        perform_command = call.backend.perform
+
+        def perform(command: Command) -> Any:
+            kind = type(command)
+            if kind is Work:
+                return self._work(work, command)
+            if kind is Pause:
+                return _sleep(command)
+            return perform_command(command)
+
+        if self._tell is not None:
+            script = observed(script, call, self._tell)
+        try:
+            return run(script, perform)
+        except BaseException as interruption:
+            if call.context is not None or call.claiming:
+                self._abandon(call, interruption)
+            raise
+
+    def _work(self, work: Callable[[Context], Any], command: Work) -> Any:
+        context = command.context
+        self._heartbeat.add(context, command.policy)
+        token = WORKING.set((*WORKING.get(), context))
+        try:
+            return work(context)
+        finally:
+            WORKING.reset(token)
+            self._heartbeat.remove(context)
+
+    def _keep(
+        self,
+        batch: Batch,
+        number: int,
+        work: Callable[[Context, Any], Any],
+        script: Script[ProcessingRecord],
+    ) -> None:
+        """One call of a batch: its failure is its own."""
+        try:
+            batch.results[number] = self._drive(batch.calls[number], batch.work_on(number, work), script)
+        except Exception as error:
+            batch.results[number] = error
+
+    def _abandon(self, call: Call, interruption: BaseException) -> None:
+        if call.context is not None:
+            self._heartbeat.remove(call.context)
+        try:
+            run(call.abandon(), call.backend.perform)
+        except StoreError as trouble:
+            interruption.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
+
+
+class AsyncEngine:
+    """Runs work once per identity, for callers in tasks. The methods are those of `Engine`."""
+
+    def __init__(
+        self,
+        store: AsyncStore,
+        *,
+        policy: Policy | None = None,
+        policies: Mapping[str, Policy] | None = None,
+        secret: bytes = b"",
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._tell = telling(observers)
+        backend = store.backend
+        self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
+        self.store = AsyncStore(self._backend)
+        self._heartbeat = AsyncHeartbeat(self._backend)
+        self._intake = Intake(
+            self._backend,
+            policy=policy or Policy(),
+            policies=policies or {},
+            secret=secret,
+            new_listener=TaskListener,
+            tell=self._tell,
+        )
+        renew_after_fork(self)
+
+    async def run(
+        self, work: Callable[[Context], Awaitable[T] | T], *, connection: Any = None, **options: Unpack[Options]
+    ) -> T:
+        """The result of `work(ctx)`: run now, or as it was the first time."""
+        return cast(T, (await self.record(work, connection=connection, **options)).result)
+
+    async def record(
+        self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
+    ) -> ProcessingRecord:
+        """`run`, with where the result came from. `connection` joins the caller's transaction."""
+        if connection is not None:
+            async with self._backend.ajoin(connection) as joined:
+                call = self._intake.call(backend=joined, **options)
+                return await self._drive(call, work, call.in_transaction())
+        call = self._intake.call(**options)
+        return await self._drive(call, work, call.script())
+
+    async def run_many(
+        self,
+        work: Callable[[Context, Any], Awaitable[T] | T],
+        payloads: Iterable[Any],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[T]:
+        """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go."""
+        records = await self.record_many(work, payloads, keys=keys, concurrency=concurrency, **options)
+        return [cast(T, record.result) for record in records]
+
+    async def record_many(
+        self,
+        work: Callable[[Context, Any], Any],
+        payloads: Iterable[Any],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[ProcessingRecord]:
+        """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
+        batch = Batch(self._intake, payloads, keys, options)
+        slots = asyncio.Semaphore(concurrency)
+        for leading, following in batch.windows():
+            try:
+                claims = await self.store.claim_many([seat.call.request for seat in leading])
+                for context, call in batch.claimed(leading, claims):
+                    self._heartbeat.add(context, call.policy)
+                async with asyncio.TaskGroup() as tasks:
+                    for seat in leading:
+                        tasks.create_task(self._lead(batch, seat, work, slots))
+            except BaseException as interruption:
+                for seat in leading:
+                    if not seat.started:
+                        batch.land(seat)
+                        await self._abandon(seat.call, interruption)
+                raise
+            async with asyncio.TaskGroup() as tasks:
+                for number in following:
+                    tasks.create_task(self._keep(batch, number, work, batch.calls[number].script()))
+        return batch.records()
+
+    def once(self, **options: Unpack[OnceOptions]) -> Callable[[Callable[P, Awaitable[T]]], AsyncOnce[P, T]]:
+        """Decorate an async function: equal arguments, one run."""
+        return lambda function: AsyncOnce(self, function, options)
+
+    async def read(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> Record | None:
+        """The live record of a key, whatever its state."""
+        return await self.store.read(identity_of(scope, key, tenant=tenant, namespace=namespace))
+
+    async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> bool:
+        """Forget one record; its holder, if any, is fenced. False where there was none."""
+        answer = await self.store.forget(identity_of(scope, key, tenant=tenant, namespace=namespace))
+        return isinstance(answer, Accepted)
+
+    async def forget_where(self, *, tenant: str | None = None, scope: str | None = None, tag: str | None = None) -> int:
+        """Forget every record that fits; returns how many went."""
+        return await self.store.forget_where(Selection(tenant=tenant, scope=scope, tag=tag))
+
+    async def find(self, query: Query) -> Page:
+        """A page of live records, newest first."""
+        return await self.store.find(query)
+
+    async def prune(self, *, batch: int = 1_000) -> int:
+        """Delete what has expired, batch by batch; returns how many went."""
+        total = 0
+        while gone := await self.store.prune(batch):
+            total += gone
+        return total
+
+    async def close(self) -> None:
+        """Close the store."""
+        await self.store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def after_fork(self) -> None:
+        self._intake.after_fork()
+        self._heartbeat.after_fork()
+
+    async def _drive(
+        self, call: Call, work: Callable[[Context], Any], script: Script[ProcessingRecord]
+    ) -> ProcessingRecord:
+        perform_command = call.backend.aperform
+
+        async def perform(command: Command) -> Any:
+            kind = type(command)
+            if kind is Work:
+                return await self._work(work, command)
+            if kind is Pause:
+                return await _wait(command)
+            return await perform_command(command)
+
+        if self._tell is not None:
+            script = observed(script, call, self._tell)
+        try:
+            return await arun(script, perform)
+        except BaseException as interruption:
+            if call.context is not None or call.claiming:
+                await self._abandon(call, interruption)
+            raise
+
+    async def _work(self, work: Callable[[Context], Any], command: Work) -> Any:
+        context = command.context
+        self._heartbeat.add(context, command.policy)
+        token = WORKING.set((*WORKING.get(), context))
+        try:
+            result = work(context)
+            return await result if isawaitable(result) else result
+        finally:
+            WORKING.reset(token)
+            self._heartbeat.remove(context)
+
+    async def _lead(
+        self, batch: Batch, seat: Seat, work: Callable[[Context, Any], Any], slots: asyncio.Semaphore
+    ) -> None:
+        async with slots:
+            seat.started = True
+            await self._keep(batch, seat.number, work, seat.call.lead(seat.flight, seat.claim))
+
+    async def _keep(
+        self,
+        batch: Batch,
+        number: int,
+        work: Callable[[Context, Any], Any],
+        script: Script[ProcessingRecord],
+    ) -> None:
+        """One call of a batch: its failure is its own."""
+        try:
+            batch.results[number] = await self._drive(batch.calls[number], batch.work_on(number, work), script)
+        except Exception as error:
+            batch.results[number] = error
+
+    async def _abandon(self, call: Call, interruption: BaseException) -> None:
+        """Cancellation must not leave a claim behind: this goes on to its end, however often it is cancelled."""
+        if call.context is not None:
+            self._heartbeat.remove(call.context)
+        giving_back = asyncio.ensure_future(arun(call.abandon(), call.backend.aperform))
+        while not giving_back.done():
+            try:
+                await asyncio.shield(giving_back)
+            except asyncio.CancelledError:
+                continue
+            except StoreError:
+                break
+        trouble = giving_back.exception()
+        if trouble is not None:
+            interruption.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
+
+
+def _sleep(pause: Pause) -> None:
+    if isinstance(pause.listener, ThreadListener):
+        pause.listener.wait(pause.seconds)
+    else:
+        sleep(pause.seconds)
+
+
+async def _wait(pause: Pause) -> None:
+    if isinstance(pause.listener, TaskListener):
+        await pause.listener.wait(pause.seconds)
+    else:
+        await asyncio.sleep(pause.seconds)

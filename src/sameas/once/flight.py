@@ -1,0 +1,90 @@
+"""One claim per key and process: the first caller leads, those who come while it is under way follow and share.
+
+A flight that lands without a result (its leader failed, was refused or gave up) is over; each follower boards again,
+and the first one back leads. Flights are gone from the table when they land: nothing grows with the number of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from sameas.once.errors import TooManyWaiters
+from sameas.once.record import Record
+
+Wake = Callable[[], None]
+
+
+class Flight:
+    """One key under way in this process."""
+
+    __slots__ = ("fingerprint", "followers", "landed", "record", "stored", "working")
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint: Final = fingerprint
+        self.working = False
+        self.landed = False
+        self.record: Record | None = None
+        self.stored = True
+        # In the order they came; a dictionary, because ten thousand of them leave one by one.
+        self.followers: dict[Wake, None] = {}
+
+
+class Flights:
+    """The flights of one engine, for threads and event loops alike.
+
+    Boarding and landing take no lock: one dictionary operation decides who leads, and a follower that registers looks
+    once more whether the flight has landed meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._flights: dict[bytes, Flight] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def board(self, digest: bytes, fingerprint: str) -> tuple[Flight, bool]:
+        """The key's flight, and whether this caller leads it."""
+        flight = self._flights.get(digest)
+        if flight is not None:
+            return flight, False
+        new = Flight(fingerprint)
+        flight = self._flights.setdefault(digest, new)
+        return flight, flight is new
+
+    def follow(self, flight: Flight, wake: Wake, *, at_most: int) -> bool:
+        """Have `wake` called when the flight takes up its work or lands; False where it has landed already."""
+        with self._lock:
+            if len(flight.followers) >= at_most:
+                raise TooManyWaiters
+            flight.followers[wake] = None
+        return not flight.landed
+
+    def leave(self, flight: Flight, wake: Wake) -> None:
+        """Stop following."""
+        with self._lock:
+            flight.followers.pop(wake, None)
+
+    def work(self, flight: Flight) -> None:
+        """The leader has the claim: those who would not wait, or ask for something else, can be told so."""
+        flight.working = True
+        if flight.followers:
+            self._wake_all(flight)
+
+    def land(self, digest: bytes, flight: Flight, record: Record | None, *, stored: bool = True) -> None:
+        """The flight is over, with the record that everybody shares or with nothing."""
+        flight.record = record
+        flight.stored = stored
+        if self._flights.get(digest) is flight:
+            del self._flights[digest]
+        flight.landed = True
+        if flight.followers:
+            self._wake_all(flight)
+
+    def _wake_all(self, flight: Flight) -> None:
+        with self._lock:
+            followers = list(flight.followers)
+        for wake in followers:
+            wake()

@@ -1,0 +1,195 @@
+"""Leases are renewed at a third of their length for as long as the work goes on: one thread, or one timer per event
+loop.
+
+A renewal that the store does not answer is tried again soon; a renewal that is lost is told to the work through its
+context.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from math import inf
+from threading import Condition, Thread, current_thread
+from time import monotonic
+from weakref import WeakKeyDictionary
+
+from sameas.once.context import Context
+from sameas.once.errors import StoreError
+from sameas.once.policy import Policy
+from sameas.once.record import Answer, Lost
+from sameas.once.script import Script, arun, run
+from sameas.once.store import Backend
+
+_LOG = logging.getLogger("sameas")
+
+_BEATS_PER_LEASE = 3
+# After a store error: several more tries fit before the lease is over.
+_RETRIES_PER_LEASE = 12
+# A thread with nothing to renew goes after this; the next lease starts another.
+_LINGER = 5.0
+
+
+class Beat:
+    """One lease to keep."""
+
+    __slots__ = ("context", "due", "ended", "policy", "sent_at")
+
+    def __init__(self, context: Context, policy: Policy) -> None:
+        self.context = context
+        self.policy = policy
+        self.due = monotonic() + policy.lease / _BEATS_PER_LEASE
+        self.sent_at = 0.0
+        self.ended = False
+
+    def script(self, backend: Backend) -> Script[Answer]:
+        self.sent_at = monotonic()
+        return backend.renew(self.context.lease, self.policy.lease_micros, self.policy.retention_micros)
+
+    def answered(self, answer: Answer) -> None:
+        if isinstance(answer, Lost):
+            # A lease that was just settled is lost too, but then the work has ended and nobody looks.
+            self.context.lost = not self.ended
+            self.ended = True
+        else:
+            self.context.safe_until = self.sent_at + self.policy.lease
+            self.due = self.sent_at + self.policy.lease / _BEATS_PER_LEASE
+
+    def unanswered(self) -> None:
+        self.due = monotonic() + self.policy.lease / _RETRIES_PER_LEASE
+
+
+class Heartbeat:
+    """Renews for threads, from a thread of its own that lives while there is something to renew."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        self._beats: dict[Context, Beat] = {}
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._wakes_at = inf
+
+    def add(self, context: Context, policy: Policy) -> None:
+        beat = Beat(context, policy)
+        self._beats[context] = beat
+        if self._thread is None or beat.due < self._wakes_at:
+            with self._changed:
+                if self._thread is None:
+                    self._thread = Thread(target=self._keep, name="sameas-heartbeat", daemon=True)
+                    self._thread.start()
+                self._changed.notify()
+
+    def remove(self, context: Context) -> None:
+        beat = self._beats.pop(context, None)
+        if beat is not None:
+            beat.ended = True
+
+    def _keep(self) -> None:
+        while True:
+            with self._changed:
+                now = monotonic()
+                beats = list(self._beats.values())
+                self._wakes_at = min((beat.due for beat in beats), default=now + _LINGER)
+                if self._wakes_at > now:
+                    self._changed.wait(self._wakes_at - now)
+                    if not self._beats and monotonic() >= self._wakes_at:
+                        self._thread = None
+                        # A lease that came in just now saw a thread and did not start one.
+                        if not self._beats:
+                            return
+                        self._thread = current_thread()
+                    continue
+            for beat in beats:
+                if beat.due <= now and not beat.ended:
+                    self._renew(beat)
+
+    def _renew(self, beat: Beat) -> None:
+        try:
+            beat.answered(run(beat.script(self._backend), self._backend.perform))
+        except StoreError:
+            beat.unanswered()
+        except Exception:
+            _LOG.exception("a lease could not be renewed")
+            beat.unanswered()
+        if beat.ended:
+            self._beats.pop(beat.context, None)
+
+
+class AsyncHeartbeat:
+    """Renews for tasks. A timer, unlike a waiting task, needs no ending when its loop ends."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBeats] = WeakKeyDictionary()
+
+    def add(self, context: Context, policy: Policy) -> None:
+        loop = asyncio.get_running_loop()
+        beats = self._loops.get(loop)
+        if beats is None:
+            beats = self._loops[loop] = _LoopBeats(self._backend)
+        beats.add(Beat(context, policy), loop)
+
+    def remove(self, context: Context) -> None:
+        beats = self._loops.get(asyncio.get_running_loop())
+        if beats is not None:
+            beats.remove(context)
+
+
+class _LoopBeats:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._beats: dict[Context, Beat] = {}
+        self._renewals: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = inf
+
+    def add(self, beat: Beat, loop: asyncio.AbstractEventLoop) -> None:
+        self._beats[beat.context] = beat
+        if beat.due < self._wakes_at:
+            self._schedule(beat.due, loop)
+
+    def remove(self, context: Context) -> None:
+        beat = self._beats.pop(context, None)
+        if beat is not None:
+            beat.ended = True
+
+    def _schedule(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wakes_at = due
+        self._timer = loop.call_later(max(0.0, due - monotonic()), self._tick, loop)
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer, self._wakes_at = None, inf
+        now = monotonic()
+        for beat in list(self._beats.values()):
+            if beat.due <= now:
+                # Until it is answered it is not due again, but it must not be forgotten either.
+                beat.due = now + beat.policy.lease / _BEATS_PER_LEASE
+                renewal = loop.create_task(self._renew(beat, loop))
+                self._renewals.add(renewal)
+                renewal.add_done_callback(self._renewals.discard)
+        self._reschedule(loop)
+
+    async def _renew(self, beat: Beat, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            beat.answered(await arun(beat.script(self._backend), self._backend.aperform))
+        except StoreError:
+            beat.unanswered()
+        except Exception:
+            _LOG.exception("a lease could not be renewed")
+            beat.unanswered()
+        if beat.ended:
+            self._beats.pop(beat.context, None)
+        self._reschedule(loop)
+
+    def _reschedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        due = min((beat.due for beat in self._beats.values()), default=inf)
+        if due < self._wakes_at:
+            self._schedule(due, loop)

@@ -1,0 +1,175 @@
+"""From what a caller passes to a call: identity, fingerprint, policy, codec. The same for threads and tasks."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Required, TypedDict
+
+from sameas.identity.canonical import Exclusions
+from sameas.identity.errors import NotCanonical
+from sameas.identity.ids import Attempts
+from sameas.identity.key import Namespace, content_key, fingerprint, record_digest
+from sameas.once.call import Call, Listener
+from sameas.once.codec import PLAIN, codec_for
+from sameas.once.flight import Flights
+from sameas.once.observe import KeyFailed, Tell
+from sameas.once.policy import OnBusy, Policy
+from sameas.once.record import About, ClaimRequest, Identity
+from sameas.once.store import Backend
+
+
+class Options(TypedDict, total=False):
+    """What a caller may say about a call. Without `key`, the content of `payload` is the key."""
+
+    scope: Required[str]
+    key: str | None
+    payload: Any
+    tenant: str
+    exclude_fields: Iterable[str] | Exclusions
+    namespace: Namespace
+    lease: float | None
+    retention: float | None
+    on_busy: OnBusy | None
+    wait_for: float | None
+    result_type: Any
+    tags: Iterable[str]
+    route: str
+    method: str
+    audit: Mapping[str, Any]
+
+
+class _Nothing:
+    """Where None would mean something."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+NOTHING: Any = _Nothing()
+
+
+class Intake:
+    """Makes the calls of one engine."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        policy: Policy,
+        policies: Mapping[str, Policy],
+        secret: bytes,
+        new_listener: Callable[[], Listener],
+        tell: Tell | None,
+    ) -> None:
+        self.backend = backend
+        self.flights = Flights()
+        self.tell = tell
+        self._policy = policy
+        self._policies = dict(policies)
+        self._secret = secret
+        self._new_listener = new_listener
+        self._adjusted = lru_cache(maxsize=512)(self._adjust)
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        self._new_attempt = Attempts()
+        self._nobody = About(owner=f"{socket.gethostname()}:{os.getpid()}")
+        self.flights = Flights()
+
+    def call(
+        self,
+        *,
+        scope: str,
+        key: str | None = None,
+        payload: Any = NOTHING,
+        tenant: str = "",
+        exclude_fields: Iterable[str] | Exclusions = (),
+        namespace: Namespace = "client",
+        lease: float | None = None,
+        retention: float | None = NOTHING,
+        on_busy: OnBusy | None = None,
+        wait_for: float | None = None,
+        result_type: Any = None,
+        tags: Iterable[str] = (),
+        route: str = "",
+        method: str = "",
+        audit: Mapping[str, Any] | None = None,
+        backend: Backend | None = None,
+    ) -> Call:
+        """One caller's wish."""
+        if lease is None and retention is NOTHING and on_busy is None and wait_for is None:
+            policy = self._policies.get(scope, self._policy)
+        else:
+            policy = self._adjusted(scope, lease, retention, on_busy, wait_for)
+        identity, print_ = self._identify(scope, key, payload, tenant, exclude_fields, namespace)
+        about = self._nobody
+        if tags or route or audit:
+            about = About(about.owner, tuple(tags), route, method, audit or {})
+        request = ClaimRequest(
+            identity, print_, self._new_attempt(), policy.lease_micros, policy.retention_micros, about
+        )
+        return Call(
+            request,
+            policy=policy,
+            codec=PLAIN if result_type is None else codec_for(result_type),
+            backend=backend or self.backend,
+            flights=self.flights,
+            new_listener=self._new_listener,
+        )
+
+    def _identify(
+        self,
+        scope: str,
+        key: str | None,
+        payload: Any,
+        tenant: str,
+        exclude_fields: Iterable[str] | Exclusions,
+        namespace: Namespace,
+    ) -> tuple[Identity, str]:
+        if not scope:
+            raise ValueError("a call needs a scope: a stable name for this kind of work, such as 'charge'")
+        try:
+            if key is None:
+                if payload is NOTHING:
+                    raise ValueError("a call needs a key or a payload: something must say what 'the same' means")
+                key = content_key(payload, exclude_fields=exclude_fields)
+                return Identity(record_digest(tenant, scope, key, "content"), tenant, scope, key), ""
+            if not key:
+                raise ValueError("the key is empty")
+            print_ = ""
+            if payload is not NOTHING:
+                print_ = fingerprint(payload, secret=self._secret, exclude_fields=exclude_fields)
+            return Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key), print_
+        except NotCanonical as error:
+            if self.tell is not None:
+                self.tell(KeyFailed(scope, error))
+            raise
+
+    def _adjust(
+        self,
+        scope: str,
+        lease: float | None,
+        retention: float | None,
+        on_busy: OnBusy | None,
+        wait_for: float | None,
+    ) -> Policy:
+        changes: dict[str, Any] = {}
+        if lease is not None:
+            changes["lease"] = lease
+        if retention is not NOTHING:
+            changes["retention"] = retention
+        if on_busy is not None:
+            changes["on_busy"] = on_busy
+        if wait_for is not None:
+            changes["wait_for"] = wait_for
+        policy = self._policies.get(scope, self._policy)
+        return replace(policy, **changes) if changes else policy
+
+
+def identity_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> Identity:
+    """The identity of a record whose key is known."""
+    return Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key)

@@ -1,0 +1,213 @@
+"""What happens, told to whoever wants to know: logs, metrics, traces, an audit trail. Without observers it costs
+nothing.
+
+Keys, tenants and scopes are told; payloads and results never are. An observer that fails is logged and changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+
+from sameas.once.record import (
+    Accepted,
+    Answer,
+    Claim,
+    ClaimRequest,
+    Identity,
+    Lease,
+    Outcome,
+    Record,
+    Replay,
+)
+from sameas.once.script import Command, Script
+from sameas.once.store import Backend, Page, Query, Selection, Waker
+
+T = TypeVar("T")
+
+
+class CallStarted(Struct, frozen=True, eq=False):
+    """A call came in. What observers put into `audit` is stored with the record."""
+
+    identity: Identity
+    audit: dict[str, Any]
+
+
+class CallEnded(Struct, frozen=True):
+    """A call was answered: `how` is fresh, replay, shared or the name of the error."""
+
+    started: CallStarted
+    how: str
+    seconds: float
+    waited: float
+    attempt: int = 0
+    error: BaseException | None = None
+
+
+class Claimed(Struct, frozen=True):
+    """The store answered a claim."""
+
+    identity: Identity
+    claim: Claim
+    seconds: float
+
+
+class Settled(Struct, frozen=True):
+    """The store answered a write: complete, fail, release, renew or forget."""
+
+    operation: str
+    identity: Identity
+    answer: Answer
+    seconds: float
+
+
+class Removed(Struct, frozen=True):
+    """Records went: forgotten by choice, or pruned because they had expired."""
+
+    why: str
+    count: int
+    selection: Selection | None = None
+
+
+class StoreFailed(Struct, frozen=True):
+    """The store could not answer."""
+
+    operation: str
+    error: Exception
+
+
+class KeyFailed(Struct, frozen=True):
+    """A payload has no canonical form, so it has no key."""
+
+    scope: str
+    error: Exception
+
+
+Event = CallStarted | CallEnded | Claimed | Settled | Removed | StoreFailed | KeyFailed
+Tell = Callable[[Event], None]
+
+
+class Observer(Protocol):
+    """Anything that wants to be told."""
+
+    def on(self, event: Event) -> None: ...
+
+
+def telling(observers: Sequence[Observer]) -> Tell | None:
+    """One function that tells every observer; None where there is nobody to tell."""
+    if not observers:
+        return None
+    log = logging.getLogger("sameas")
+
+    def tell(event: Event) -> None:
+        for observer in observers:
+            try:
+                observer.on(event)
+            except Exception:
+                log.exception("observer %r failed at %s", observer, type(event).__name__)
+
+    return tell
+
+
+class ObservedBackend(Backend):
+    """A back end whose answers are told."""
+
+    def __init__(self, inner: Backend, tell: Tell) -> None:
+        self.inner = inner
+        self.tell = tell
+        self.waker: Waker | None = inner.waker
+        self.poll_at_most = inner.poll_at_most
+
+    def claim(self, request: ClaimRequest) -> Script[Claim]:
+        began = perf_counter()
+        claim = yield from self._told("claim", self.inner.claim(request))
+        self.tell(Claimed(request.identity, claim, perf_counter() - began))
+        return claim
+
+    def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
+        return self._settled("renew", lease.identity, self.inner.renew(lease, lease_for, retain_for))
+
+    def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
+        return self._settled("complete", lease.identity, self.inner.complete(lease, outcome, retain_for))
+
+    def fail(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
+        return self._settled("fail", lease.identity, self.inner.fail(lease, outcome, retain_for))
+
+    def release(self, lease: Lease) -> Script[Answer]:
+        return self._settled("release", lease.identity, self.inner.release(lease))
+
+    def forget(self, identity: Identity) -> Script[Answer]:
+        answer = yield from self._settled("forget", identity, self.inner.forget(identity))
+        if isinstance(answer, Accepted):
+            self.tell(Removed("forgotten", 1))
+        return answer
+
+    def read(self, identity: Identity) -> Script[Record | None]:
+        return self._told("read", self.inner.read(identity))
+
+    def forget_where(self, selection: Selection) -> Script[int]:
+        count = yield from self._told("forget", self.inner.forget_where(selection))
+        self.tell(Removed("forgotten", count, selection))
+        return count
+
+    def find(self, query: Query) -> Script[Page]:
+        return self._told("find", self.inner.find(query))
+
+    def prune(self, limit: int) -> Script[int]:
+        count = yield from self._told("prune", self.inner.prune(limit))
+        self.tell(Removed("expired", count))
+        return count
+
+    def perform(self, command: Command) -> Any:
+        return self.inner.perform(command)
+
+    async def aperform(self, command: Command) -> Any:
+        return await self.inner.aperform(command)
+
+    def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        return self.inner.perform_many(commands)
+
+    async def aperform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        return await self.inner.aperform_many(commands)
+
+    @contextmanager
+    def join(self, connection: Any) -> Iterator[Backend]:
+        with self.inner.join(connection) as joined:
+            yield ObservedBackend(joined, self.tell)
+
+    @asynccontextmanager
+    async def ajoin(self, connection: Any) -> AsyncIterator[Backend]:
+        async with self.inner.ajoin(connection) as joined:
+            yield ObservedBackend(joined, self.tell)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    def _settled(self, operation: str, identity: Identity, script: Script[Answer]) -> Script[Answer]:
+        began = perf_counter()
+        answer = yield from self._told(operation, script)
+        self.tell(Settled(operation, identity, answer, perf_counter() - began))
+        return answer
+
+    def _told(self, operation: str, script: Script[T]) -> Script[T]:
+        try:
+            return (yield from script)
+        except Exception as error:
+            self.tell(StoreFailed(operation, error))
+            raise
+
+
+def original_trace(claim: Claim) -> str | None:
+    """The traceparent of the call whose result is replayed."""
+    if isinstance(claim, Replay):
+        trace = claim.record.about.audit.get("traceparent")
+        return trace if isinstance(trace, str) else None
+    return None

@@ -1,0 +1,249 @@
+"""Where records live, as the engine sees it: `Store` for threads, `AsyncStore` for tasks, each a thin driver of
+scripts.
+
+A back end says how each operation is done, as scripts, and how one command is performed. It answers by
+`sameas.once.protocol` and nothing else; the conformance kit in `sameas.testing` is its contract.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from msgspec import Struct
+
+from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record, State
+from sameas.once.script import Command, Script, arun, arun_together, run, run_together
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """Which records to list: every field that is set must fit. `after` is the cursor of the page before."""
+
+    tenant: str | None = None
+    scope: str | None = None
+    key_prefix: str | None = None
+    state: State | None = None
+    tag: str | None = None
+    route: str | None = None
+    method: str | None = None
+    status: int | None = None
+    created_from: int | None = None
+    created_before: int | None = None
+    limit: int = 50
+    after: str | None = None
+
+
+class Page(Struct, frozen=True):
+    """Records, newest first, without their outcomes' bytes; `next` is the cursor of the page that follows, if any."""
+
+    records: Sequence[Record]
+    next: str | None
+
+
+def cursor(record: Record) -> str:
+    """A record's place in a listing, newest first; it sorts as text."""
+    return f"{record.created_at:016x}{record.identity.digest.hex()}"
+
+
+def cursor_position(cursor: str) -> tuple[int, bytes]:
+    """The creation time and digest in a cursor."""
+    try:
+        return int(cursor[:16], 16), bytes.fromhex(cursor[16:])
+    except ValueError:
+        raise ValueError(f"{cursor!r} is not the cursor of a page") from None
+
+
+class Selection(Struct, frozen=True, kw_only=True):
+    """Which records to forget. At least one field must be set; all that are set must fit."""
+
+    tenant: str | None = None
+    scope: str | None = None
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.tenant is None and self.scope is None and self.tag is None:
+            raise ValueError("say what to forget: a tenant, a scope or a tag")
+
+
+class Waker(Protocol):
+    """Tells waiters that something happened to a record. It may be late or silent: waiters poll beneath it."""
+
+    def listen(self, digest: bytes, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake`, from any thread, when the record changes; returns what ends the listening."""
+        ...
+
+
+class Backend(ABC):
+    """How one kind of store does each operation. Scripts hold the logic; `perform` and `aperform` do the I/O."""
+
+    waker: Waker | None = None
+    # How long a waiter sleeps at most before it looks again by itself.
+    poll_at_most: float = 1.0
+
+    @abstractmethod
+    def claim(self, request: ClaimRequest) -> Script[Claim]: ...
+    @abstractmethod
+    def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]: ...
+    @abstractmethod
+    def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]: ...
+    @abstractmethod
+    def fail(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]: ...
+    @abstractmethod
+    def release(self, lease: Lease) -> Script[Answer]: ...
+    @abstractmethod
+    def forget(self, identity: Identity) -> Script[Answer]: ...
+    @abstractmethod
+    def read(self, identity: Identity) -> Script[Record | None]: ...
+    @abstractmethod
+    def forget_where(self, selection: Selection) -> Script[int]: ...
+    @abstractmethod
+    def find(self, query: Query) -> Script[Page]: ...
+    @abstractmethod
+    def prune(self, limit: int) -> Script[int]: ...
+
+    @abstractmethod
+    def perform(self, command: Command) -> Any: ...
+    @abstractmethod
+    async def aperform(self, command: Command) -> Any: ...
+
+    def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        """Many commands in one go; the reply of a command that failed is its exception."""
+        return [_reply(self.perform, command) for command in commands]
+
+    async def aperform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        replies: list[Any] = []
+        for command in commands:
+            try:
+                replies.append(await self.aperform(command))
+            except Exception as error:
+                replies.append(error)
+        return replies
+
+    def join(self, connection: Any) -> AbstractContextManager[Backend]:
+        """This back end inside the caller's open transaction, until the context ends; an error undoes its writes."""
+        raise TypeError(f"{type(self).__name__} has no transactions to join: use a SQL store")
+
+    def ajoin(self, connection: Any) -> AbstractAsyncContextManager[Backend]:
+        raise TypeError(f"{type(self).__name__} has no transactions to join: use a SQL store")
+
+    def close(self) -> None:
+        """Free what is held open."""
+
+    async def aclose(self) -> None:
+        self.close()
+
+
+def _reply(perform: Callable[[Command], Any], command: Command) -> Any:
+    try:
+        return perform(command)
+    except Exception as error:
+        return error
+
+
+class Store:
+    """A store for threads."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def claim(self, request: ClaimRequest) -> Claim:
+        return run(self.backend.claim(request), self.backend.perform)
+
+    def claim_many(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        return run_together([self.backend.claim(request) for request in requests], self.backend.perform_many)
+
+    def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
+        return run(self.backend.renew(lease, lease_for, retain_for), self.backend.perform)
+
+    def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        return run(self.backend.complete(lease, outcome, retain_for), self.backend.perform)
+
+    def fail(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        return run(self.backend.fail(lease, outcome, retain_for), self.backend.perform)
+
+    def release(self, lease: Lease) -> Answer:
+        return run(self.backend.release(lease), self.backend.perform)
+
+    def forget(self, identity: Identity) -> Answer:
+        return run(self.backend.forget(identity), self.backend.perform)
+
+    def read(self, identity: Identity) -> Record | None:
+        """The live record, whatever its state; reading changes nothing."""
+        return run(self.backend.read(identity), self.backend.perform)
+
+    def forget_where(self, selection: Selection) -> int:
+        return run(self.backend.forget_where(selection), self.backend.perform)
+
+    def find(self, query: Query) -> Page:
+        return run(self.backend.find(query), self.backend.perform)
+
+    def prune(self, limit: int = 1_000) -> int:
+        """Delete expired records, one batch of at most `limit`; returns how many went."""
+        return run(self.backend.prune(limit), self.backend.perform)
+
+    def close(self) -> None:
+        self.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncStore:
+    """A store for tasks."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    async def claim(self, request: ClaimRequest) -> Claim:
+        return await arun(self.backend.claim(request), self.backend.aperform)
+
+    async def claim_many(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        return await arun_together([self.backend.claim(request) for request in requests], self.backend.aperform_many)
+
+    async def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
+        return await arun(self.backend.renew(lease, lease_for, retain_for), self.backend.aperform)
+
+    async def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        return await arun(self.backend.complete(lease, outcome, retain_for), self.backend.aperform)
+
+    async def fail(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        return await arun(self.backend.fail(lease, outcome, retain_for), self.backend.aperform)
+
+    async def release(self, lease: Lease) -> Answer:
+        return await arun(self.backend.release(lease), self.backend.aperform)
+
+    async def forget(self, identity: Identity) -> Answer:
+        return await arun(self.backend.forget(identity), self.backend.aperform)
+
+    async def read(self, identity: Identity) -> Record | None:
+        """The live record, whatever its state; reading changes nothing."""
+        return await arun(self.backend.read(identity), self.backend.aperform)
+
+    async def forget_where(self, selection: Selection) -> int:
+        return await arun(self.backend.forget_where(selection), self.backend.aperform)
+
+    async def find(self, query: Query) -> Page:
+        return await arun(self.backend.find(query), self.backend.aperform)
+
+    async def prune(self, limit: int = 1_000) -> int:
+        """Delete expired records, one batch of at most `limit`; returns how many went."""
+        return await arun(self.backend.prune(limit), self.backend.aperform)
+
+    async def close(self) -> None:
+        await self.backend.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

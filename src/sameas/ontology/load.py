@@ -1,0 +1,78 @@
+"""The way in: a file, or a file's bytes, to an ontology, with its version computed and its imports
+answered.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from sameas.ontology.cache import OntologyCache
+from sameas.ontology.errors import OntologyError
+from sameas.ontology.limits import DEFAULT_LIMITS, Limits
+from sameas.ontology.model import Ontology
+from sameas.ontology.notation import Notation, detect_notation
+from sameas.ontology.parse import read_bounded
+from sameas.ontology.version import version_of
+
+
+def load_ontology(
+    path: Path | str, *, imports_dir: Path | str | None = None, cache_dir: Path | str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Ontology:  # fmt: skip
+    """The ontology of a file in any notation; from the cache, if a folder for one is given and holds it."""
+    path = Path(path)
+    return read_ontology(
+        read_bounded(path, limits=limits),
+        extension=path.suffix,
+        file=str(path),
+        imports_dir=imports_dir,
+        cache_dir=cache_dir,
+        limits=limits,
+    )
+
+
+def read_ontology(  # noqa: PLR0913  # all but the first are keywords
+    data: bytes, *, extension: str = "", file: str | None = None, imports_dir: Path | str | None = None,
+    cache_dir: Path | str | None = None, limits: Limits = DEFAULT_LIMITS,
+) -> Ontology:  # fmt: skip
+    """The same from bytes; the extension, if given, helps to tell the notation."""
+    folder = Path(imports_dir) if imports_dir is not None else None
+    try:
+        notation = detect_notation(data, extension=extension, file=file)
+        if cache_dir is None:
+            return _read(data, notation, file, folder, limits)
+        cache = OntologyCache(Path(cache_dir))
+        key = cache.key(data, notation=notation, imports=_imports_digest(folder, limits), limits=limits)
+        ontology = cache.get(key)
+        if ontology is None:
+            ontology = _read(data, notation, file, folder, limits)
+            cache.put(key, ontology)
+    except OntologyError as error:
+        raise error.located(file) from error.__cause__
+    return ontology
+
+
+def _imports_digest(folder: Path | None, limits: Limits) -> str:
+    if folder is None:
+        return ""
+    from sameas.ontology.imports import ImportsFolder  # noqa: PLC0415
+
+    return ImportsFolder(folder, limits=limits).digest()
+
+
+def _read(data: bytes, notation: Notation, file: str | None, folder: Path | None, limits: Limits) -> Ontology:
+    # Parsers load here and not above: an ontology that comes from the cache needs none of them.
+    from sameas.ontology.assemble import assemble  # noqa: PLC0415
+    from sameas.ontology.facts import Facts  # noqa: PLC0415
+    from sameas.ontology.imports import ImportsFolder, follow_imports  # noqa: PLC0415
+    from sameas.ontology.parse import parse_statements  # noqa: PLC0415
+    from sameas.ontology.text2kgbench import read_text2kgbench  # noqa: PLC0415
+
+    if notation == "text2kgbench":
+        ontology = read_text2kgbench(data, file=file, limits=limits)
+    else:
+        statements = parse_statements(data, notation=notation, file=file, limits=limits)
+        source = ImportsFolder(folder, limits=limits) if folder is not None else None
+        everything, imports = follow_imports(statements, folder=source, limits=limits)
+        ontology = assemble(Facts(everything), limits=limits, root=Facts(statements), imports=imports)
+    return msgspec.structs.replace(ontology, version=version_of(ontology))

@@ -1,0 +1,129 @@
+"""The class tree as lines of text, each class with its own properties and those it inherits. Pure.
+
+Equal classes share a line. A class below several others is written out once and pointed to afterwards, so the
+length follows the ontology and not the number of ways through it.
+"""
+
+from collections.abc import Iterator
+
+from sameas.ontology import vocabulary as v
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.lexicon import local_name, name_of
+from sameas.ontology.model import Constraint, Ontology, OntologyProperty
+
+INDENT = "  "
+
+
+def show_ontology(ontology: Ontology, *, lang: str = "en") -> list[str]:
+    """The whole text: a head line, the tree, and what belongs to no class."""
+    return list(_Page(ontology, lang).lines())
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+class _Page:
+    def __init__(self, ontology: Ontology, lang: str) -> None:
+        self._index = OntologyIndex(ontology)
+        self._lang = lang
+        self._written: set[str] = set()
+
+    def lines(self) -> Iterator[str]:
+        ontology = self._index.ontology
+        title = next((text.value for text in ontology.titles), "") or ontology.iri or "ontology"
+        yield title
+        yield ", ".join(
+            [
+                _count(len(ontology.classes), "class", "classes"),
+                _count(len(ontology.properties), "property", "properties"),
+                _count(len(ontology.individuals), "individual", "individuals"),
+                _count(len(ontology.datatypes), "datatype", "datatypes"),
+            ]
+        )
+        if ontology.version:
+            yield f"version {ontology.version}"
+        for item in ontology.imports:
+            yield f"imports {item.iri}: " + (item.file or "not found, put the file into the imports folder")
+        yield ""
+        for root in self._index.roots:
+            yield from self._tree(root)
+        # For what hangs below names that the ontology does not have.
+        for iri in sorted(self._index.classes):
+            if self._index.shown(iri) not in self._written:
+                yield from self._tree(self._index.shown(iri))
+        anywhere = [self._index.properties[iri] for iri in self._index.open_properties]
+        if anywhere:
+            yield ""
+            yield "any class"
+            for one in anywhere:
+                yield f"{INDENT}- {self._arrow(one)}"
+
+    def _tree(self, root: str) -> Iterator[str]:
+        waiting = [(root, 0)]
+        while waiting:
+            iri, depth = waiting.pop()
+            margin = INDENT * depth
+            head = margin + self._head(iri)
+            children = self._index.children(iri)
+            if iri in self._written:
+                yield f"{head} (above)"
+                continue
+            self._written.add(iri)
+            yield head
+            yield from (f"{margin}{INDENT}{line}" for line in self._properties(iri))
+            waiting.extend((child, depth + 1) for child in reversed(children))
+
+    def _head(self, iri: str) -> str:
+        others = [one for one in self._index.class_tree.same(iri) if one != iri]
+        equal = "".join(f" = {self._name(one)}" for one in others)
+        notes = "" if self._index.classes[iri].declared else " (not declared)"
+        notes += " (deprecated)" if self._index.classes[iri].deprecated else ""
+        return f"{self._name(iri)} <{iri}>{equal}{notes}"
+
+    def _properties(self, iri: str) -> Iterator[str]:
+        same = set(self._index.class_tree.same(iri))
+        inherited: dict[str, list[str]] = {}
+        for name in self._index.properties_for(iri):
+            source = self._source(name, iri, same)
+            if source is None:
+                yield f"- {self._arrow(self._index.properties[name])}"
+            else:
+                inherited.setdefault(source, []).append(self._name(name))
+        for source in sorted(inherited, key=lambda one: (self._name(one), one)):
+            yield f"from {self._name(source)}: {', '.join(inherited[source])}"
+
+    def _source(self, name: str, iri: str, same: set[str]) -> str | None:
+        """The class above that brings the property, or None if the class itself does."""
+        named = {one for group in self._index.domain(name) for one in group}
+        named.update(
+            one
+            for one in self._index.class_tree.above(iri)
+            if one in self._index.classes
+            and any(restriction.property == name for restriction in self._index.classes[one].restrictions)
+        )
+        if named & same:
+            return None
+        # The nearest class above: the one with the most above itself.
+        tree = self._index.class_tree
+        return min(named & tree.above(iri), key=lambda one: (-len(tree.above(one)), one))
+
+    def _arrow(self, one: OntologyProperty) -> str:
+        reach = self._index.range(one.iri)
+        notes = [
+            name for name in ("functional", "symmetric", "transitive", "deprecated") if getattr(one, name)
+        ]
+        tail = f" ({', '.join(notes)})" if notes else ""
+        return f"{self._name(one.iri)} -> {self._constraint(reach)}{tail}"
+
+    def _constraint(self, constraint: Constraint) -> str:
+        if not constraint:
+            return "anything"
+        groups = [" or ".join(self._name(one) for one in group) or "nothing" for group in constraint]
+        return groups[0] if len(groups) == 1 else " and ".join(f"({group})" for group in groups)
+
+    def _name(self, iri: str) -> str:
+        if iri.startswith((v.XSD, v.RDFS, v.RDF)):
+            return local_name(iri)
+        term = self._index.term(iri)
+        return name_of(term, lang=self._lang) if term is not None else local_name(iri)

@@ -1,0 +1,230 @@
+"""A SQLite file as a place to run statements: WAL mode, one writer at a time, safe over processes and after a fork."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sameas.once.errors import NestedInTransaction, RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
+from sameas.once.forks import renew_after_fork
+from sameas.stores.joined import AsyncJoined, Joined, ajoined, joined
+from sameas.stores.memory import system_micros
+from sameas.stores.sql import Row, Statement
+from sameas.stores.statements import migrations
+
+# Files that a transaction of this thread or task has joined: a call beside it would wait for itself.
+_JOINED: ContextVar[frozenset[str]] = ContextVar("sameas_joined", default=frozenset())
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_MISUSED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+
+
+class SqlitePerformer:
+    """A SQLite file. Every write waits for the write lock first and then reads the clock, so that times never go back.
+
+    Connections are kept for reuse, one per caller at a time; a forked child opens its own.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        busy_timeout: float = 5.0,
+        synchronous: str = "FULL",
+        clock: Callable[[], int] = system_micros,
+    ) -> None:
+        self.path = str(Path(path).absolute())
+        self.now = clock
+        self._busy_timeout = busy_timeout
+        self._synchronous = synchronous
+        self._closed = False
+        self._threads: ThreadPoolExecutor | None = None
+        self._idle: list[sqlite3.Connection] = []
+        self._inherited: list[list[sqlite3.Connection]] = []
+        renew_after_fork(self)
+        self._migrate()
+
+    def after_fork(self) -> None:
+        # Not even closed: a parent's connection must not be touched by its child.
+        self._inherited.append(self._idle)
+        self._idle = []
+        self._threads = None
+
+    def perform(self, statement: Statement) -> list[Row]:
+        if self.path in _JOINED.get():
+            raise NestedInTransaction
+        connection = self._take()
+        try:
+            if statement.reads:
+                rows = _execute(connection, statement, self.now())
+            else:
+                rows = self._write(connection, [statement])[0]
+                if isinstance(rows, Exception):
+                    raise rows
+        except sqlite3.Error as error:
+            raise translated(error) from error
+        finally:
+            self._give_back(connection)
+        return rows
+
+    def perform_many(self, statements: Sequence[Statement]) -> list[Any]:
+        if self.path in _JOINED.get():
+            raise NestedInTransaction
+        connection = self._take()
+        try:
+            if all(statement.reads for statement in statements):
+                return [_execute(connection, statement, self.now()) for statement in statements]
+            return self._write(connection, statements)
+        except sqlite3.Error as error:
+            raise translated(error) from error
+        finally:
+            self._give_back(connection)
+
+    async def aperform(self, statement: Statement) -> list[Row]:
+        # A read in WAL mode waits for nobody and takes microseconds; a write may wait, so it goes to a thread.
+        if statement.reads:
+            return self.perform(statement)
+        return await self._in_thread(self.perform, statement)
+
+    async def aperform_many(self, statements: Sequence[Statement]) -> list[Any]:
+        return await self._in_thread(self.perform_many, statements)
+
+    @contextmanager
+    def join(self, connection: Any) -> Iterator[Joined]:
+        """The caller's connection: a sqlite3 connection, or a SQLAlchemy connection or session."""
+        with self._joined(), joined(connection, self.now) as performer:
+            yield performer
+
+    @asynccontextmanager
+    async def ajoin(self, connection: Any) -> AsyncIterator[AsyncJoined]:
+        """The caller's SQLAlchemy AsyncConnection or AsyncSession."""
+        with self._joined():
+            async with ajoined(connection, self.now) as performer:
+                yield performer
+
+    @contextmanager
+    def _joined(self) -> Iterator[None]:
+        token = _JOINED.set(_JOINED.get() | {self.path})
+        try:
+            yield
+        finally:
+            _JOINED.reset(token)
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+        if self._threads is not None:
+            self._threads.shutdown()
+
+    def _take(self) -> sqlite3.Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._open()
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        if self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreUnavailable("The store was closed.")
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+            )
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        except sqlite3.Error as error:
+            raise translated(error) from error
+        return connection
+
+    def _write(self, connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Any]:
+        """All statements in one transaction; the reply of one that failed is its error."""
+        replies: list[Any] = []
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            now = self.now()
+            for statement in statements:
+                try:
+                    replies.append(_execute(connection, statement, now))
+                except sqlite3.Error as error:
+                    replies.append(translated(error))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return replies
+
+    async def _in_thread(self, function: Callable[[A], R], argument: A) -> R:
+        if self.path in _JOINED.get():
+            raise NestedInTransaction
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(4, "sameas-sqlite")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, argument)
+
+    def _migrate(self) -> None:
+        """Make or upgrade the tables; safe from many processes at once."""
+        connection = self._take()
+        try:
+            self._switch_to_wal(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("CREATE TABLE IF NOT EXISTS sameas_schema (version INTEGER NOT NULL)")
+            (there,) = connection.execute("SELECT coalesce(max(version), 0) FROM sameas_schema").fetchone()
+            for number, migration in enumerate(migrations("sqlite"), 1):
+                if number > there:
+                    for sql in migration.split(";\n"):
+                        connection.execute(sql)
+                    connection.execute("INSERT INTO sameas_schema VALUES (?)", (number,))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise translated(error) from error
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._give_back(connection)
+
+    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
+        # Switching needs the file alone for a moment, and SQLite does not wait for that by itself.
+        deadline = time.monotonic() + self._busy_timeout
+        while True:
+            try:
+                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+                continue
+            if mode != "wal":
+                raise StoreMisconfigured(
+                    f"{self.path} cannot be kept in WAL mode (it is {mode}): use a file on a local disk, or memory://"
+                )
+            return
+
+
+def _execute(connection: sqlite3.Connection, statement: Statement, now: int) -> list[Row]:
+    found = connection.execute(statement.sql, {**statement.values, "now": now})
+    return found.fetchall() if found.description is not None else [(found.rowcount,)]
+
+
+def translated(error: sqlite3.Error) -> StoreError:
+    """What a driver's error means to callers."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in _DAMAGED:
+        return RecordDamaged(f"The SQLite file is damaged: {error}. Put back a copy, or remove the file.")
+    if code in _MISUSED:
+        return StoreError(f"SQLite refuses the statement: {error}")
+    return StoreUnavailable(f"SQLite cannot answer now: {error}. Nothing was run; try again later.")

@@ -1,0 +1,78 @@
+"""A store of either kind behind plain calls, so that one suite examines both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
+from sameas.once.store import AsyncStore, Page, Query, Selection, Store
+
+T = TypeVar("T")
+
+
+class Driven:
+    """Calls a Store directly, an AsyncStore on an event loop of its own."""
+
+    def __init__(self, store: Store | AsyncStore) -> None:
+        self.store = store
+        self._loop = asyncio.new_event_loop() if isinstance(store, AsyncStore) else None
+
+    def claim(self, request: ClaimRequest) -> Claim:
+        return self._answer(self.store.claim(request))
+
+    def claim_many(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        return self._answer(self.store.claim_many(requests))
+
+    def claim_at_once(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        """All claims at the same moment: from threads, or from tasks."""
+        store = self.store
+        if isinstance(store, Store):
+            with ThreadPoolExecutor(len(requests)) as threads:
+                return list(threads.map(store.claim, requests))
+
+        async def gather() -> list[Claim]:
+            return list(await asyncio.gather(*(store.claim(request) for request in requests)))
+
+        return self._answer(gather())
+
+    def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
+        return self._answer(self.store.renew(lease, lease_for=lease_for, retain_for=retain_for))
+
+    def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        return self._answer(self.store.complete(lease, outcome=outcome, retain_for=retain_for))
+
+    def fail(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        return self._answer(self.store.fail(lease, outcome=outcome, retain_for=retain_for))
+
+    def release(self, lease: Lease) -> Answer:
+        return self._answer(self.store.release(lease))
+
+    def forget(self, identity: Identity) -> Answer:
+        return self._answer(self.store.forget(identity))
+
+    def read(self, identity: Identity) -> Record | None:
+        return self._answer(self.store.read(identity))
+
+    def forget_where(self, selection: Selection) -> int:
+        return self._answer(self.store.forget_where(selection))
+
+    def find(self, query: Query) -> Page:
+        return self._answer(self.store.find(query))
+
+    def prune(self, limit: int = 1_000) -> int:
+        return self._answer(self.store.prune(limit))
+
+    def close(self) -> None:
+        closing: Any = self.store.close()
+        if self._loop is not None:
+            self._loop.run_until_complete(closing)
+            self._loop.close()
+
+    def _answer(self, answer: T | Coroutine[Any, Any, T]) -> T:
+        if isinstance(answer, Coroutine):
+            assert self._loop is not None
+            return self._loop.run_until_complete(answer)
+        return answer

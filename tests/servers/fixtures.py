@@ -1,0 +1,79 @@
+"""Pytest fixtures for real servers: one of each for the whole run, and a clean address for each test.
+
+Load it with `pytest_plugins = ["tests.servers.fixtures"]`. A missing program skips on a laptop, fails in CI.
+"""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.mariadb import MariaDBServer
+from tests.servers.postgres import PostgresServer
+from tests.servers.program import program_or_skip
+from tests.servers.rabbitmq import RabbitMQServer
+from tests.servers.redis import RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A Redis that a strict store accepts: it evicts nothing and syncs every write."""
+    with program_or_skip():
+        server = RedisServer(appendonly="always")
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL that survives being killed, though not a power cut."""
+    with program_or_skip():
+        server = PostgresServer(fsync=False)
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDBServer]:
+    """A MariaDB that survives being killed, though not a power cut."""
+    with program_or_skip():
+        server = MariaDBServer(fsync=False)
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_server() -> Iterator[RabbitMQServer]:
+    """A RabbitMQ; tests choose queue names of their own."""
+    with program_or_skip():
+        server = RabbitMQServer()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The address of an empty Redis."""
+    redis_server.start()
+    redis_server.flush()
+    return redis_server.url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of a database that only this test uses."""
+    postgres_server.start()
+    name = f"test_{uuid.uuid4().hex}"
+    yield postgres_server.create_database(name)
+    postgres_server.start()
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server: MariaDBServer) -> Iterator[str]:
+    """The address of a database that only this test uses."""
+    mariadb_server.start()
+    name = f"test_{uuid.uuid4().hex}"
+    yield mariadb_server.create_database(name)
+    mariadb_server.start()
+    mariadb_server.drop_database(name)
