@@ -51,9 +51,7 @@ def proxy(redis_server: RedisServer, redis_url: str) -> Iterator[FaultProxy]:
 @pytest.fixture
 def client(proxy: FaultProxy, redis_url: str) -> Iterator["redis.Redis"]:
     """A client through the proxy, already connected, that neither retries nor waits long."""
-    with redis.Redis.from_url(
-        proxy.url_of(redis_url), retry=None, socket_timeout=IMPATIENT_SECONDS
-    ) as client:
+    with redis.Redis.from_url(proxy.url_of(redis_url), retry=None, socket_timeout=IMPATIENT_SECONDS) as client:
         client.ping()
         yield client
 
@@ -84,9 +82,7 @@ class TestEachServer:
         with RedisServer(options={"maxmemory-policy": "allkeys-lru"}) as server, server.client() as client:
             assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "allkeys-lru"}
 
-    def test_redis_from_the_wheel_is_used_where_debian_has_none(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_redis_from_the_wheel_is_used_where_debian_has_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tests.servers.program.DAEMON_FOLDERS", ())
         monkeypatch.setenv("PATH", os.devnull)
         with RedisServer() as server, server.client() as client:
@@ -124,9 +120,7 @@ class TestEachServer:
                 redis_server.resume()
             assert client.ping()
 
-    @pytest.mark.parametrize(
-        "end", [PostgresServer.kill, PostgresServer.immediate_shutdown, PostgresServer.stop]
-    )
+    @pytest.mark.parametrize("end", [PostgresServer.kill, PostgresServer.immediate_shutdown, PostgresServer.stop])
     def test_postgres_keeps_commits(
         self, postgres_server: PostgresServer, postgres_url: str, end: Callable[[PostgresServer], None]
     ) -> None:
@@ -147,9 +141,7 @@ class TestEachServer:
         database = mariadb_url.rpartition("/")[2].partition("?")[0]
 
         def connect() -> "pymysql.Connection[pymysql.cursors.Cursor]":
-            return pymysql.connect(
-                host=mariadb_server.host, port=mariadb_server.port, user="root", database=database
-            )
+            return pymysql.connect(host=mariadb_server.host, port=mariadb_server.port, user="root", database=database)
 
         with connect() as connection, connection.cursor() as cursor:
             cursor.execute("CREATE TABLE kept (number INT)")
@@ -224,9 +216,7 @@ class TestNothingIsLeft:
             "from tests.servers.redis import RedisServer; server = RedisServer().start()\n"
             "print(server.pid, server.folder)"
         )
-        told = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-        )
+        told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
         pid, folder = told.stdout.split()
         assert not process_tree(int(pid))
         assert not Path(folder).exists()
@@ -239,9 +229,7 @@ class TestNothingIsLeft:
             "if child == 0: sys.exit(0)\n"
             "os.waitpid(child, 0); print(server.client().ping())"
         )
-        told = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-        )
+        told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
         assert told.stdout == "True\n"
 
     def test_missing_program_skips_on_a_laptop_and_fails_in_ci(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,9 +242,7 @@ class TestNothingIsLeft:
 
 
 class TestProxy:
-    def test_delay_holds_requests_and_replies_back_until_healed(
-        self, proxy: FaultProxy, client: "redis.Redis"
-    ) -> None:
+    def test_delay_holds_requests_and_replies_back_until_healed(self, proxy: FaultProxy, client: "redis.Redis") -> None:
         proxy.delay(0.05)
         began_at = time.monotonic()
         client.ping()
@@ -324,9 +310,7 @@ class TestProxy:
         assert not proxy.armed
         assert client.incr("n") == messages + 1
 
-    def test_fault_that_reaches_everything_stays_until_healed(
-        self, proxy: FaultProxy, client: "redis.Redis"
-    ) -> None:
+    def test_fault_that_reaches_everything_stays_until_healed(self, proxy: FaultProxy, client: "redis.Redis") -> None:
         proxy.after(server_messages=1, action="cut", reach="everything")
         assert client.ping()
         for _ in range(2):
@@ -353,9 +337,7 @@ class TestProxy:
             client.incr("n")
         assert direct.get("n") == b"1"
 
-    def test_postgres_can_be_reset_at_every_message(
-        self, postgres_server: PostgresServer, postgres_url: str
-    ) -> None:
+    def test_postgres_can_be_reset_at_every_message(self, postgres_server: PostgresServer, postgres_url: str) -> None:
         with psycopg.connect(postgres_url) as connection:
             connection.execute("CREATE TABLE seen (attempt INT)")
         attempt = 0

@@ -1,6 +1,6 @@
 """A self-signed certificate for loopback, made anew for each server: its own authority, valid for a day."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.servers.port import LOOPBACK
 
-VALID_FOR = datetime.timedelta(days=1)
+VALID_FOR = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def make_certificate(folder: Path) -> Certificate:
     """Write a certificate for localhost and the loopback address into the folder."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(LOOPBACK))]
     signed = (
         x509.CertificateBuilder()
@@ -45,15 +45,11 @@ def make_certificate(folder: Path) -> Certificate:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    made = Certificate(
-        authority=folder / "server.crt", chain=folder / "server.crt", key=folder / "server.key"
-    )
+    made = Certificate(authority=folder / "server.crt", chain=folder / "server.crt", key=folder / "server.key")
     made.chain.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
     made.key.touch(mode=0o600)
     made.key.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return made
 

@@ -172,9 +172,7 @@ class Link:
     def _set_reset(self) -> None:
         for _, writer in self._streams.values():
             with contextlib.suppress(OSError):
-                writer.get_extra_info("socket").setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE
-                )
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
 
 
 async def _until_done(pumps: list[asyncio.Task[None]]) -> None:

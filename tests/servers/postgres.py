@@ -46,9 +46,7 @@ class PostgresServer(Server):
         if self._account is not None and not reachable_by_others(self._programs / "postgres"):
             self._programs = _copied(self._programs, self.folder / "install")
         cluster = ["--pgdata", str(self.folder / "data"), "--username", SUPERUSER, "--auth", "trust"]
-        self.run_tool(
-            [str(self._programs / "initdb"), *cluster, "--encoding", "UTF8", "--locale", "C", "--no-sync"]
-        )
+        self.run_tool([str(self._programs / "initdb"), *cluster, "--encoding", "UTF8", "--locale", "C", "--no-sync"])
 
     def command(self) -> Sequence[str]:
         settings = {

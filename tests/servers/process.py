@@ -42,9 +42,7 @@ def kill_tree(pid: int) -> None:
     wait_until_dead([*victims, *late])
 
 
-def wait_until_dead(
-    processes: Iterable[psutil.Process], *, within_seconds: float = GONE_WITHIN_SECONDS
-) -> None:
+def wait_until_dead(processes: Iterable[psutil.Process], *, within_seconds: float = GONE_WITHIN_SECONDS) -> None:
     """Wait for processes that are ending; a zombie counts as dead: it holds no port, file or memory."""
     alive = [process for process in processes if is_alive(process)]
     pause = 0.001

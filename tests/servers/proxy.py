@@ -90,9 +90,7 @@ class FaultProxy:
             message = "name exactly one of client_messages, server_messages, messages"
             raise ValueError(message)
         side, count = chosen[0]
-        self._arm(
-            Trigger(side=side, left=count, action=action, everywhere=reach == "everything", forwards=True)
-        )
+        self._arm(Trigger(side=side, left=count, action=action, everywhere=reach == "everything", forwards=True))
 
     def drop_request(self, n: int = 1, *, action: Action = "reset") -> None:
         """The nth client message from now does not reach the server."""

@@ -59,9 +59,7 @@ class RabbitMQServer(Server):
         return ["/bin/sh", "-c", f"{epmd} & exec {shlex.quote(str(self._program))}"]
 
     def environment(self) -> Mapping[str, str]:
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))
-        }
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))}
         loopback = "{" + self.host.replace(".", ",") + "}"
         return {
             **inherited,
@@ -81,16 +79,13 @@ class RabbitMQServer(Server):
             "RABBITMQ_CONF_ENV_FILE": os.devnull,
             # Without busy waiting: schedulers that spin starve the tests on a small machine.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
-                "-start_epmd false +sbwt none +sbwtdcpu none +sbwtdio none "
-                f"-kernel inet_dist_use_interface {loopback}"
+                f"-start_epmd false +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {loopback}"
             ),
         }
 
     def is_ready(self) -> bool:
         try:
-            with socket.create_connection(
-                (self.host, self.port), timeout=ANSWER_WITHIN_SECONDS
-            ) as connection:
+            with socket.create_connection((self.host, self.port), timeout=ANSWER_WITHIN_SECONDS) as connection:
                 connection.sendall(PROTOCOL_HEADER)
                 frame = connection.recv(4096)
         except OSError:

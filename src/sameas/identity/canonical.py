@@ -274,8 +274,8 @@ class _Walk:
             raise NotCanonical(f"is {number}, which JSON cannot carry")
         if number.is_integer() and -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER:
             return int(number)
-        # Python and ECMAScript write the same digits only where neither uses an exponent.
-        if not 1e-4 <= abs(number) < 1e16:
+        # Python and ECMAScript write the same digits only where neither uses an exponent and there is a fraction.
+        if not 1e-4 <= abs(number) < MAX_SAFE_INTEGER:
             self.standard = False
         return number
 

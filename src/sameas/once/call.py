@@ -209,7 +209,8 @@ class Call:
     def acquired(self, claim: Acquired) -> Context:
         """The lease is ours."""
         lease = Lease(self.request.identity, claim.fence, self.request.attempt_id)
-        self.context = Context(lease, claim.attempt, self.claimed_from + self.policy.lease)
+        safe_until = self.claimed_from + self.policy.lease
+        self.context = Context(lease, claim.attempt, safe_until=safe_until, place=self.backend.place)
         self.claiming = False
         return self.context
 
@@ -230,7 +231,8 @@ class Call:
 
     def _refuse_reentry(self) -> None:
         for context in WORKING.get():
-            if context.lease.identity.digest == self.request.identity.digest:
+            same_key = context.lease.identity.digest == self.request.identity.digest
+            if same_key and context.place is self.backend.place:
                 raise Reentered
 
     def _follow(self, flight: Flight) -> Script[ProcessingRecord | None]:

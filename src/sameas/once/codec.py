@@ -126,13 +126,13 @@ def unpack(outcome: Outcome, codec: Codec) -> Any:
 
 
 def frame(data: bytes) -> bytes:
-    """Version, compression, checksum, size, and the bytes."""
-    if len(data) < COMPRESS_FROM:
-        return _HEAD.pack(_VERSION, _PLAIN, zlib.crc32(data), len(data)) + data
-    small = zlib.compress(data, 1)
-    if len(small) >= len(data):
-        return _HEAD.pack(_VERSION, _PLAIN, zlib.crc32(data), len(data)) + data
-    return _HEAD.pack(_VERSION, _ZLIB, zlib.crc32(data), len(data)) + small
+    """Version, compression, checksum of what follows, size, and the bytes."""
+    body, compression = data, _PLAIN
+    if len(data) >= COMPRESS_FROM:
+        small = zlib.compress(data, 1)
+        if len(small) < len(data):
+            body, compression = small, _ZLIB
+    return _HEAD.pack(_VERSION, compression, zlib.crc32(body), len(data)) + body
 
 
 def unframe(framed: bytes) -> bytes:
@@ -144,13 +144,12 @@ def unframe(framed: bytes) -> bytes:
         raise RecordDamaged(f"A stored result has version {version}.{compression}, which this release does not know.")
     if size > MAX_UNPACKED:
         raise RecordDamaged(f"A stored result claims {size} bytes, beyond the limit of {MAX_UNPACKED}.")
-    data = framed[_HEAD.size :]
-    if compression == _ZLIB:
-        data = _inflate(data, size)
-    if len(data) != size or zlib.crc32(data) != checksum:
-        raise RecordDamaged(
-            "A stored result does not match its checksum; forget the record to have the work done again."
-        )
+    body = framed[_HEAD.size :]
+    if zlib.crc32(body) != checksum:
+        raise RecordDamaged("A stored result does not match its checksum; forget the record to have the work done again.")
+    data = body if compression == _PLAIN else _inflate(body, size)
+    if len(data) != size:
+        raise RecordDamaged(f"A stored result has {len(data)} bytes or more instead of {size}.")
     return data
 
 

@@ -11,10 +11,12 @@ from sameas.once.record import Identity, Lease
 class Context:
     """Handed to the work. `attempt` counts the tries from 1; `fence` grows with every holder of the key."""
 
-    __slots__ = ("attempt", "lease", "lost", "safe_until")
+    __slots__ = ("attempt", "lease", "lost", "place", "safe_until")
 
-    def __init__(self, lease: Lease, attempt: int, safe_until: float) -> None:
+    def __init__(self, lease: Lease, attempt: int, *, safe_until: float, place: object) -> None:
         self.lease = lease
+        # Where the record is kept.
+        self.place = place
         self.attempt = attempt
         # Whether the lease went to another worker: what this one still does will not be accepted.
         self.lost = False

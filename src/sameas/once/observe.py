@@ -64,6 +64,8 @@ class Settled(Struct, frozen=True):
     identity: Identity
     answer: Answer
     seconds: float
+    # Of the lease that was shown; None where none was, as in forget.
+    fence: int | None = None
 
 
 class Removed(Struct, frozen=True):
@@ -123,6 +125,10 @@ class ObservedBackend(Backend):
         self.waker: Waker | None = inner.waker
         self.poll_at_most = inner.poll_at_most
 
+    @property
+    def place(self) -> object:
+        return self.inner.place
+
     def claim(self, request: ClaimRequest) -> Script[Claim]:
         began = perf_counter()
         claim = yield from self._told("claim", self.inner.claim(request))
@@ -130,16 +136,16 @@ class ObservedBackend(Backend):
         return claim
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
-        return self._settled("renew", lease.identity, self.inner.renew(lease, lease_for, retain_for))
+        return self._settled("renew", lease.identity, self.inner.renew(lease, lease_for, retain_for), lease.fence)
 
     def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        return self._settled("complete", lease.identity, self.inner.complete(lease, outcome, retain_for))
+        return self._settled("complete", lease.identity, self.inner.complete(lease, outcome, retain_for), lease.fence)
 
     def fail(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        return self._settled("fail", lease.identity, self.inner.fail(lease, outcome, retain_for))
+        return self._settled("fail", lease.identity, self.inner.fail(lease, outcome, retain_for), lease.fence)
 
     def release(self, lease: Lease) -> Script[Answer]:
-        return self._settled("release", lease.identity, self.inner.release(lease))
+        return self._settled("release", lease.identity, self.inner.release(lease), lease.fence)
 
     def forget(self, identity: Identity) -> Script[Answer]:
         answer = yield from self._settled("forget", identity, self.inner.forget(identity))
@@ -191,10 +197,12 @@ class ObservedBackend(Backend):
     async def aclose(self) -> None:
         await self.inner.aclose()
 
-    def _settled(self, operation: str, identity: Identity, script: Script[Answer]) -> Script[Answer]:
+    def _settled(
+        self, operation: str, identity: Identity, script: Script[Answer], fence: int | None = None
+    ) -> Script[Answer]:
         began = perf_counter()
         answer = yield from self._told(operation, script)
-        self.tell(Settled(operation, identity, answer, perf_counter() - began))
+        self.tell(Settled(operation, identity, answer, perf_counter() - began, fence))
         return answer
 
     def _told(self, operation: str, script: Script[T]) -> Script[T]:

@@ -83,6 +83,11 @@ class Backend(ABC):
     # How long a waiter sleeps at most before it looks again by itself.
     poll_at_most: float = 1.0
 
+    @property
+    def place(self) -> object:
+        """Where the records really are: the same object for every way to reach them in this process."""
+        return self
+
     @abstractmethod
     def claim(self, request: ClaimRequest) -> Script[Claim]: ...
     @abstractmethod

@@ -1,5 +1,4 @@
-"""Facts to the model: which names are classes, properties, individuals and datatypes, and what is said of
-each.
+"""Facts to the model: which names are classes, properties, individuals and datatypes, and what each one is.
 
 A name that is only mentioned, for instance as a domain, is a class too, marked as not declared. What holds
 both ways (equivalent, disjoint, inverse) is written on both sides, so that it does not matter which side
@@ -9,6 +8,7 @@ the file says it on.
 from collections.abc import Iterable
 
 from sameas.ontology import vocabulary as v
+from sameas.ontology.axioms import SUBJECTS, ClassAxioms
 from sameas.ontology.datatype import assemble_datatypes, find_datatypes
 from sameas.ontology.expression import ExpressionReader
 from sameas.ontology.facts import Facts, is_blank
@@ -40,18 +40,15 @@ class _Assembly:
         self._datatypes = find_datatypes(facts)
         self._properties = self._find_properties()
         self._declared = self._class_names(facts.of_type(*v.CLASS_TYPES, v.DEPRECATED_CLASS))
-        self._described = self._declared | (self._class_names(self._subjects_of_axioms()) - self._properties)
+        self._described = self._declared | (
+            self._class_names(set(facts.subjects(*SUBJECTS))) - self._properties
+        )
+        self._deprecated = self._find_deprecated()
         self._mentioned: set[str] = set()
-        self._parents: dict[str, set[str]] = {}
-        self._equivalents: dict[str, set[str]] = {}
-        self._disjoint: dict[str, set[str]] = {}
-        self._restrictions: dict[str, set[Restriction]] = {}
-        self._members: dict[str, set[str]] = {}
+        self._axioms = ClassAxioms(facts, self._read, self._described)
+        self._mention((tuple(self._axioms.mentioned),))
 
     def ontology(self, root: Facts, imports: tuple[Import, ...]) -> Ontology:
-        for iri in sorted(self._described):
-            self._describe(iri)
-        self._find_disjoint_groups()
         properties = self._assemble_properties()
         individuals = self._assemble_individuals()
         name = min((iri for iri in root.of_type(v.ONTOLOGY) if not is_blank(iri)), default="")
@@ -66,9 +63,6 @@ class _Assembly:
             datatypes=assemble_datatypes(self._facts, self._datatypes, self._read),
         )
 
-    def _subjects_of_axioms(self) -> set[str]:
-        return set(self._facts.subjects(v.SUBCLASS, v.EQUIVALENT_CLASS, v.DISJOINT, v.DISJOINT_UNION))
-
     def _class_names(self, names: set[str]) -> set[str]:
         values = self._datatypes | v.SCHEMA_DATATYPES
         return {iri for iri in names - values if not is_blank(iri) and not v.is_built_in(iri)}
@@ -82,84 +76,6 @@ class _Assembly:
         notes -= facts.of_type(v.OBJECT_PROPERTY, v.DATATYPE_PROPERTY)
         return {iri for iri in typed - notes if not is_blank(iri) and not v.is_built_in(iri)}
 
-    def _describe(self, iri: str) -> None:
-        """Take in what is said of a class: above it, equal to it, apart from it."""
-        facts = self._facts
-        for node in facts.nodes(iri, v.SUBCLASS):
-            self._absorb(iri, node, equal=False)
-        for node in facts.nodes(iri, v.EQUIVALENT_CLASS):
-            self._absorb(iri, node, equal=True)
-        # Older files write the expression on the class itself.
-        self._absorb_parts(iri, iri, equal=True)
-        for other in facts.iris(iri, v.DISJOINT):
-            self._set_apart(iri, other)
-        for head in facts.objects(iri, v.DISJOINT_UNION):
-            members = [
-                node for node in self._read.items(head) if isinstance(node, str) and not is_blank(node)
-            ]
-            self._keep_apart(members)
-            for member in members:
-                self._above(member, iri)
-
-    def _absorb(self, iri: str, node: str, *, equal: bool) -> None:
-        self._read.step()
-        if is_blank(node):
-            self._read.constraint(node)  # refuses an expression that contains itself
-            self._absorb_parts(iri, node, equal=equal)
-        elif equal and node != iri and not v.is_built_in(node):
-            self._equivalents.setdefault(iri, set()).add(node)
-            if node in self._described:
-                self._equivalents.setdefault(node, set()).add(iri)
-        elif not equal:
-            self._above(iri, node)
-
-    def _absorb_parts(self, iri: str, node: str, *, equal: bool) -> None:
-        facts = self._facts
-        for head in facts.objects(node, v.INTERSECTION):
-            for member in self._read.items(head):
-                if isinstance(member, str):
-                    self._absorb(iri, member, equal=False)
-        for head in facts.objects(node, v.UNION):
-            members = [one for one in self._read.items(head) if isinstance(one, str)]
-            for member in members:
-                if equal and not is_blank(member):
-                    self._above(member, iri)
-        for other in facts.iris(node, v.COMPLEMENT):
-            self._set_apart(iri, other)
-        if equal:
-            for individual in self._read.enumerated(node):
-                if isinstance(individual, str):
-                    self._members.setdefault(individual, set()).add(iri)
-        for restriction in self._read.restrictions(node):
-            self._restrictions.setdefault(iri, set()).add(restriction)
-            self._mention(restriction.filler)
-
-    def _above(self, iri: str, parent: str) -> None:
-        if parent != iri and not v.is_built_in(parent) and not v.is_built_in(iri):
-            self._parents.setdefault(iri, set()).add(parent)
-            self._mention(((iri, parent),))
-
-    def _set_apart(self, one: str, other: str) -> None:
-        if not v.is_built_in(other):
-            self._disjoint.setdefault(one, set()).add(other)
-            self._disjoint.setdefault(other, set()).add(one)
-
-    def _keep_apart(self, members: Iterable[str]) -> None:
-        known = sorted(set(members))
-        for position, one in enumerate(known):
-            for other in known[position + 1 :]:
-                self._read.step()
-                self._set_apart(one, other)
-
-    def _find_disjoint_groups(self) -> None:
-        for node in sorted(self._facts.of_type(v.ALL_DISJOINT)):
-            for head in self._facts.objects(node, v.MEMBERS):
-                self._keep_apart(
-                    member
-                    for member in self._read.items(head)
-                    if isinstance(member, str) and not is_blank(member)
-                )
-
     def _mention(self, constraint: Constraint) -> None:
         for group in constraint:
             self._mentioned.update(
@@ -171,13 +87,11 @@ class _Assembly:
         labels = facts.texts(iri, *v.LABELS)
         return labels, facts.texts(iri, *v.ALT_LABELS), facts.texts(iri, *v.COMMENTS)
 
-    def _is_deprecated(self, iri: str, kind: str) -> bool:
+    def _find_deprecated(self) -> set[str]:
         facts = self._facts
-        return (
-            facts.is_true(iri, v.DEPRECATED)
-            or kind in facts.iris(iri, v.TYPE)
-            or any(True for _ in facts.nodes(iri, *v.SUPERSEDED))
-        )
+        found = facts.having(v.DEPRECATED, "true", "1")
+        found.update(facts.subjects(*v.SUPERSEDED))
+        return found | facts.of_type(v.DEPRECATED_CLASS, v.DEPRECATED_PROPERTY)
 
     def _assemble_classes(self) -> tuple[OntologyClass, ...]:
         found: list[OntologyClass] = []
@@ -189,11 +103,13 @@ class _Assembly:
                     labels=labels,
                     alt_labels=alt_labels,
                     comments=comments,
-                    parents=tuple(sorted(self._parents.get(iri, ()))),
-                    equivalents=tuple(sorted(self._equivalents.get(iri, ()))),
-                    disjoint=tuple(sorted(self._disjoint.get(iri, ()))),
-                    restrictions=tuple(sorted(self._restrictions.get(iri, ()), key=_restriction_order)),
-                    deprecated=self._is_deprecated(iri, v.DEPRECATED_CLASS),
+                    parents=tuple(sorted(self._axioms.parents.get(iri, ()))),
+                    equivalents=tuple(sorted(self._axioms.equivalents.get(iri, ()))),
+                    disjoint=tuple(sorted(self._axioms.disjoint.get(iri, ()))),
+                    restrictions=tuple(
+                        sorted(self._axioms.restrictions.get(iri, ()), key=_restriction_order)
+                    ),
+                    deprecated=iri in self._deprecated,
                     declared=iri in self._declared,
                 )
             )
@@ -232,7 +148,7 @@ class _Assembly:
                     domain=domain,
                     range=reach,
                     values=tuple(sorted(set().union(*values))),
-                    deprecated=self._is_deprecated(iri, v.DEPRECATED_PROPERTY),
+                    deprecated=iri in self._deprecated,
                     **traits,
                 )
             )
@@ -268,7 +184,7 @@ class _Assembly:
         return "object" if is_object else "datatype" if is_datatype else "any"
 
     def _assemble_individuals(self) -> tuple[Individual, ...]:
-        types: dict[str, set[str]] = {iri: set(classes) for iri, classes in self._members.items()}
+        types: dict[str, set[str]] = {iri: set(classes) for iri, classes in self._axioms.members.items()}
         metatypes = v.SCHEMA_DATATYPES | v.CLASS_TYPES | v.PROPERTY_TYPES
         for kind, members in self._facts.types():
             plain = kind in (v.THING, v.OWL + "NamedIndividual")

@@ -15,6 +15,7 @@ class Facts:
     def __init__(self, statements: Iterable[Statement]) -> None:
         self._by_predicate: dict[str, dict[str, list[Node]]] = {}
         self._types: dict[str, list[str]] = {}
+        self._texts: dict[tuple[str, ...], dict[str, tuple[Text, ...]]] = {}
         for subject, predicate, node in dict.fromkeys(statements):
             self._by_predicate.setdefault(predicate, {}).setdefault(subject, []).append(node)
         for subject, nodes in self._by_predicate.get(v.TYPE, {}).items():
@@ -37,19 +38,30 @@ class Facts:
 
     def texts(self, subject: str, *predicates: str) -> tuple[Text, ...]:
         """The literals, sorted, without blank ones."""
-        found = {
-            Text(node.text, node.lang)
-            for node in self.objects(subject, *predicates)
-            if isinstance(node, Value) and node.text.strip()
-        }
-        return tuple(sorted(found))
+        table = self._texts.get(predicates)
+        if table is None:
+            table = self._texts[predicates] = self._text_table(predicates)
+        return table.get(subject, ())
 
-    def is_true(self, subject: str, predicate: str) -> bool:
-        """Whether the subject has the boolean `true` there."""
-        return any(
-            isinstance(node, Value) and node.text in ("true", "1")
-            for node in self.objects(subject, predicate)
-        )
+    def _text_table(self, predicates: tuple[str, ...]) -> dict[str, tuple[Text, ...]]:
+        found: dict[str, set[Text]] = {}
+        for predicate in predicates:
+            for subject, nodes in self._by_predicate.get(predicate, {}).items():
+                texts = found.setdefault(subject, set())
+                texts.update(
+                    Text(node.text, node.lang)
+                    for node in nodes
+                    if isinstance(node, Value) and node.text.strip()
+                )
+        return {subject: tuple(sorted(texts)) for subject, texts in found.items()}
+
+    def having(self, predicate: str, *texts: str) -> set[str]:
+        """Whose value for the predicate is a literal with one of these texts."""
+        return {
+            subject
+            for subject, nodes in self._by_predicate.get(predicate, {}).items()
+            if any(isinstance(node, Value) and node.text in texts for node in nodes)
+        }
 
     def subjects(self, *predicates: str) -> Iterator[str]:
         """Who has something for any of the predicates, blank nodes too."""

@@ -19,16 +19,18 @@ from sameas.ontology.lexicon import Entry
 FULL = 1000
 """The score of a label of one word that is in the text; each further word adds as much."""
 SHORT = 3
+ROOT = 5
+"""Letters that "founded" and "founder" share, or "director" and "directed"; these alone count half."""
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 # Scripts written without spaces: pairs of characters stand for words.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
-_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-z][^\W\d_]+")
+_NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_]+")
 _DIGITS = re.compile(r"\d")
 NAME_HINTS = (
     *("person", "human", "agent", "organization", "organisation", "company", "corporation"),
     *("place", "location", "city", "country", "event"),
 )
-"""A capitalised word in a sentence can be the name of one of these, though the text does not say so."""
+"""A capitalised word can be the name of one of these, though the text does not say so."""
 NUMBER_HINTS = ("date", "year", "time", "number", "amount")
 
 
@@ -76,15 +78,15 @@ class Focuser:
 
     @cached_property
     def _labels(self) -> dict[str, list[tuple[Entry, frozenset[str]]]]:
-        """Labels by each of their words."""
+        """Labels by the root of each of their words."""
         found: dict[str, list[tuple[Entry, frozenset[str]]]] = {}
         for entry in self._index.lexicon():
             text = (
                 re.sub(r"\{(?:subject|object)\}", " ", entry.text) if entry.kind == "pattern" else entry.text
             )
             words = frozenset(words_of(text))
-            for word in words:
-                found.setdefault(word, []).append((entry, words))
+            for root in {word[:ROOT] for word in words}:
+                found.setdefault(root, []).append((entry, words))
         return found
 
     def focus(self, text: str) -> Focus:
@@ -93,9 +95,9 @@ class Focuser:
             return self._whole
         said = set(words_of(text))
         scores = self._score(said)
-        for iri, score in self._score(_hints(text)).items():
+        for iri in self._hinted(_hints(text)):
             # A guess from the shape of a word never beats a word that is there.
-            scores[iri] = max(scores[iri], score // 4)
+            scores[iri] = max(scores[iri], FULL // 4)
         classes = self._choose_classes(scores)
         return Focus(
             classes=self._with_context(classes),
@@ -104,19 +106,30 @@ class Focuser:
 
     def _score(self, said: Iterable[str]) -> Counter[str]:
         words = frozenset(said)
+        roots = {word[:ROOT] for word in words}
         scores: Counter[str] = Counter()
-        for word in words:
-            for entry, label in self._labels.get(word, ()):
-                common = label & words
-                shared = len(common)
+        for root in roots:
+            for entry, label in self._labels.get(root, ()):
+                common = [word for word in label if word[:ROOT] in roots]
                 # Half of a label, and more than little words such as "in" and "of".
-                if shared < len(label) and (2 * shared < len(label) or max(map(len, common)) <= SHORT):
+                whole = len(common) == len(label)
+                if not whole and (2 * len(common) < len(label) or max(map(len, common)) <= SHORT):
                     continue
+                points = sum(FULL if word in words else FULL // 2 for word in common)
                 # A part of a label counts for little: "music" alone is hardly a music video object.
-                score = FULL * shared if shared == len(label) else FULL * shared // (2 * len(label))
+                score = points if whole else points // (2 * len(label))
                 for iri in self._about(entry):
                     scores[iri] = max(scores[iri], score)
         return scores
+
+    def _hinted(self, hints: set[str]) -> set[str]:
+        """Terms with a label that is one of the hints and nothing more."""
+        return {
+            entry.iri
+            for hint in hints
+            for entry, label in self._labels.get(hint[:ROOT], ())
+            if label == {hint} and entry.kind != "individual"
+        }
 
     def _about(self, entry: Entry) -> tuple[str, ...]:
         individual = self._index.individuals.get(entry.iri) if entry.kind == "individual" else None
@@ -160,8 +173,11 @@ def words_of(text: str) -> Iterable[str]:
             yield _stem(word)
 
 
+_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ss", "ss"), ("s", ""))
+
+
 def _stem(word: str) -> str:
-    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ss", "ss"), ("s", "")):
+    for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) > len(ending) + 2:
             return word.removesuffix(ending) + instead
     return word

@@ -100,9 +100,10 @@ class Hierarchy:
                         self._close(name, path, on_path)
 
     def _close(self, name: str, path: list[str], on_path: set[str]) -> None:
-        cut = path.index(name) if path[-1] != name else len(path) - 1
-        group = tuple(sorted(path[cut:]))
-        del path[cut:]
+        members = [path.pop()]
+        while members[-1] != name:
+            members.append(path.pop())
+        group = tuple(sorted(members))
         on_path.difference_update(group)
         if len(group) > 1:
             for one in group:

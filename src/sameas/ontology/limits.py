@@ -24,7 +24,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Elements inside elements (RDF/XML) or values inside values (JSON-LD)."""
     context_steps: int = 5_000_000
     """Work on JSON-LD contexts: terms in force, summed over the places where a context begins."""
-    expression_steps: int = 500_000
+    expression_steps: int = 1_000_000
     """Work on blank nodes: members, lists and restrictions visited in class expressions."""
     expression_names: int = 50_000
     """Names in one class expression after unions and intersections are worked out."""

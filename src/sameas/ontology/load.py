@@ -74,5 +74,7 @@ def _read(data: bytes, notation: Notation, file: str | None, folder: Path | None
         statements = parse_statements(data, notation=notation, file=file, limits=limits)
         source = ImportsFolder(folder, limits=limits) if folder is not None else None
         everything, imports = follow_imports(statements, folder=source, limits=limits)
-        ontology = assemble(Facts(everything), limits=limits, root=Facts(statements), imports=imports)
+        facts = Facts(everything)
+        root = facts if len(everything) == len(statements) else Facts(statements)
+        ontology = assemble(facts, limits=limits, root=root, imports=imports)
     return msgspec.structs.replace(ontology, version=version_of(ontology))

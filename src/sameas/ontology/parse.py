@@ -102,6 +102,7 @@ def parse_statements(  # noqa: PLR0913  # all but the first are keywords
     else:
         data = data.removeprefix(b"\xef\xbb\xbf")
         _guard_triples(data, file)
+    _require_oxigraph()
     return list(_statements(_quads(data, notation, file, base, limits), keep))
 
 
@@ -153,29 +154,27 @@ def _out_of_time() -> NoReturn:
     raise _OutOfTimeError
 
 
-def _oxigraph() -> "type[pyoxigraph.RdfFormat]":
+def _require_oxigraph() -> None:
     try:
-        from pyoxigraph import RdfFormat  # noqa: PLC0415
+        import pyoxigraph  # noqa: F401, PLC0415
     except ImportError as error:
         raise OntologyExtraError(
             what="pyoxigraph is not installed", todo="Install it with: pip install 'sameas[ontology]'"
         ) from error
-    return RdfFormat
 
 
 def _quads(
     data: bytes, notation: Notation, file: str | None, base: str, limits: Limits
 ) -> Iterator["pyoxigraph.Quad | pyoxigraph.Triple"]:
-    formats = _oxigraph()
-    from pyoxigraph import parse  # noqa: PLC0415
+    from pyoxigraph import RdfFormat, parse  # noqa: PLC0415
 
     known = {
-        "turtle": formats.TURTLE,
-        "rdfxml": formats.RDF_XML,
-        "jsonld": formats.JSON_LD,
-        "ntriples": formats.N_TRIPLES,
-        "nquads": formats.N_QUADS,
-        "trig": formats.TRIG,
+        "turtle": RdfFormat.TURTLE,
+        "rdfxml": RdfFormat.RDF_XML,
+        "jsonld": RdfFormat.JSON_LD,
+        "ntriples": RdfFormat.N_TRIPLES,
+        "nquads": RdfFormat.N_QUADS,
+        "trig": RdfFormat.TRIG,
     }
     if notation not in known:
         raise OntologyError(what=f"{notation} is no RDF notation", file=file, todo="Use load_ontology for it")

@@ -53,7 +53,10 @@ def _assemble(content: _File) -> Ontology:
     concepts = f"{BASE}{content.id}/concepts#"
     relations = f"{BASE}{content.id}/relations#"
     by_name = {concept.label: concept.qid for concept in reversed(content.concepts)}
-    names = {concept.qid: concept.label for concept in content.concepts}
+    # The benchmark lists some concepts and relations twice, under another name or with another end.
+    names: dict[str, list[str]] = {}
+    for concept in content.concepts:
+        names.setdefault(concept.qid, []).append(concept.label)
     ends = {end for relation in content.relations for end in (relation.domain, relation.range) if end}
 
     def resolve(name: str) -> str:
@@ -62,8 +65,8 @@ def _assemble(content: _File) -> Ontology:
     def constraint(name: str) -> Constraint:
         return ((concepts + resolve(name),),) if name else ()
 
-    def labels(name: str) -> tuple[Text, ...]:
-        return (Text(name),) if name.strip() else ()
+    def labels(*texts: str) -> tuple[Text, ...]:
+        return tuple(sorted({Text(text) for text in texts if text.strip()}))
 
     mentioned = {resolve(end) for end in ends}
     merged: dict[str, list[_Relation]] = {}
@@ -73,14 +76,14 @@ def _assemble(content: _File) -> Ontology:
         OntologyProperty(
             iri=relations + pid,
             kind="object",
-            labels=tuple(sorted({text for one in same for text in labels(one.label)})),
+            labels=labels(*(one.label for one in same)),
             domain=_any_of(constraint(one.domain) for one in same),
             range=_any_of(constraint(one.range) for one in same),
         )
         for pid, same in merged.items()
     ]
     classes = [
-        OntologyClass(iri=concepts + qid, labels=labels(names.get(qid, "")), declared=qid in names)
+        OntologyClass(iri=concepts + qid, labels=labels(*names.get(qid, ())), declared=qid in names)
         for qid in {*names, *mentioned}
     ]
     return Ontology(

@@ -6,27 +6,20 @@ not read.
 """
 
 import hashlib
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import rfc8785
 
 from sameas.ontology.limits import DEFAULT_LIMITS, Limits
-from sameas.ontology.model import (
-    Datatype,
-    Individual,
-    Ontology,
-    OntologyClass,
-    OntologyProperty,
-    Restriction,
-    Text,
-)
+from sameas.ontology.model import Ontology
 
 MODEL_VERSION = 1
 """Goes up when the model means something else for the same file."""
 
 USED_GROUPS = ("classes", "properties", "individuals", "datatypes")
-_NESTED = (Text, Restriction, OntologyClass, OntologyProperty, Individual, Datatype)
 
 
 def compute_ontology_version(
@@ -44,7 +37,26 @@ def compute_ontology_version(
 
 def version_of(ontology: Ontology) -> str:
     """The version of a model that is already there."""
-    content = {group: msgspec.to_builtins(getattr(ontology, group)) for group in USED_GROUPS}
-    fields = {kind.__name__: list(kind.__struct_fields__) for kind in _NESTED}
-    canonical = rfc8785.dumps({"model": MODEL_VERSION, "fields": fields, **content})
+    content = {group: [_content(term) for term in getattr(ontology, group)] for group in USED_GROUPS}
+    canonical = rfc8785.dumps({"model": MODEL_VERSION, **content})
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+def _content(term: msgspec.Struct) -> dict[str, Any]:
+    """Fields by name, without those at their default: a new field leaves older files' versions alone."""
+    return {
+        name: _plain(value)
+        for name, default in _defaults(type(term))
+        if (value := getattr(term, name)) != default
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return _content(value)
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))

@@ -304,5 +304,4 @@ def _ticks_left(until: int, now: int) -> int:
 
 
 def _value(record: Record) -> str:
-    assert record.outcome is not None
-    return record.outcome.data.decode()
+    return "" if record.outcome is None else record.outcome.data.decode()

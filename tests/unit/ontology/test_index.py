@@ -184,6 +184,39 @@ def test_restrictions_are_inherited_with_their_numbers(company: OntologyIndex) -
     assert (EX + "employs", "some", None) in found
 
 
+def test_every_kind_of_restriction_is_read() -> None:
+    index = index_of(
+        ":p a owl:ObjectProperty . :d a owl:DatatypeProperty . :C a owl:Class ; rdfs:subClassOf "
+        "[ owl:onProperty [ owl:inverseOf :p ] ; owl:someValuesFrom owl:Thing ] , "
+        "[ owl:onProperty :p ; owl:qualifiedCardinality 2 ; owl:onClass :A ] , "
+        "[ owl:onProperty :p ; owl:minQualifiedCardinality 1 ; owl:onClass [ owl:intersectionOf ( :A :B ) ] ] , "
+        "[ owl:onProperty :d ; owl:hasValue 7 ] , [ owl:onProperty :p ; owl:allValuesFrom owl:Nothing ] ."
+    )
+    found = {
+        (one.property[-1], one.kind, one.inverse, one.filler, one.minimum, one.maximum, one.value)
+        for one in index.restrictions(EX + "C")
+    }
+    a, b = EX + "A", EX + "B"
+    assert found == {
+        ("p", "some", True, (), 0, None, ""),
+        ("p", "cardinality", False, ((a,),), 2, 2, ""),
+        ("p", "cardinality", False, ((a,), (b,)), 1, None, ""),
+        ("d", "value", False, (), 0, None, "7"),
+        ("p", "all", False, ((),), 0, None, ""),
+    }
+
+
+def test_a_union_with_everything_is_everything_and_an_empty_one_is_nothing() -> None:
+    index = index_of(
+        ":p rdfs:domain [ owl:unionOf ( :A owl:Thing ) ] . :q rdfs:domain [ owl:unionOf () ] . "
+        ":r rdfs:domain [ owl:unionOf ( :A [ owl:intersectionOf ( :B :C ) ] ) ] ."
+    )
+    a, b, c = EX + "A", EX + "B", EX + "C"
+    assert index.domain(EX + "p") == ()
+    assert index.domain(EX + "q") == ((),)
+    assert index.domain(EX + "r") == ((a, b), (a, c))
+
+
 def test_traits_are_kept(company: OntologyIndex) -> None:
     assert company.properties[EX + "hasHead"].functional
     assert company.properties[EX + "relatedTo"].symmetric

@@ -1,14 +1,22 @@
 """All reference ontologies load, quickly, and say what an independent parser says they say."""
 
-import time
-from collections.abc import Callable
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import rdflib
 from rdflib import OWL, RDF, RDFS, SKOS
 
-from sameas.ontology import Ontology, OntologyIndex, load_ontology, read_ontology
+from sameas.ontology import (
+    Ontology,
+    OntologyExtraError,
+    OntologyIndex,
+    OntologySyntaxError,
+    load_ontology,
+    read_ontology,
+)
 from sameas.ontology.notation import detect_notation
 from tests.shared_data import shared
 
@@ -30,14 +38,29 @@ def of_types(graph: rdflib.Graph, *types: rdflib.URIRef) -> set[str]:
     return {str(s) for s in found if not str(s).startswith((str(OWL), str(RDF), str(RDFS)))}
 
 
-def fastest(work: Callable[[], object], rounds: int = 5) -> float:
-    """Processor time of the best of some runs: other work on the machine does not count."""
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
+MEASURE = """
+import sys, time
+from sameas.ontology import load_ontology
+times = []
+for _ in range(6):
+    start = time.process_time()
+    load_ontology(sys.argv[1], cache_dir=sys.argv[2] or None)
+    times.append(time.process_time() - start)
+print(min(times))
+"""
+
+
+def seconds(path: Path, cache: Path | None = None) -> float:
+    """The best of some loads, in a process of its own: neither other work nor a tracer counts."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(path), str(cache or "")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return float(done.stdout)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -133,18 +156,40 @@ def test_text2kgbench_takes_labels_for_domain_and_range() -> None:
     assert date.range == ()
 
 
+def test_text2kgbench_terms_that_are_listed_twice_keep_both_names_and_either_end() -> None:
+    data = b"""{"id": "o", "concepts": [{"qid": "Q1", "label": "season"}, {"qid": "Q1", "label": "year"},
+      {"qid": "Q2", "label": "league"}], "relations": [{"pid": "P1", "label": "in", "domain": "Q1", "range": "Q1"},
+      {"pid": "P1", "label": "in", "domain": "Q1", "range": "Q2"}]}"""
+    ontology = read_ontology(data)
+    assert [text.value for text in ontology.classes[0].labels] == ["season", "year"]
+    (only,) = ontology.properties
+    assert [iri[-2:] for iri in only.range[0]] == ["Q1", "Q2"]
+
+
+def test_text2kgbench_json_with_a_part_missing_says_what_to_give() -> None:
+    with pytest.raises(OntologySyntaxError, match="qid") as caught:
+        read_ontology(b'{"id": "o", "concepts": [{"label": "film"}], "relations": []}', file="o.json")
+    assert caught.value.file == "o.json"
+
+
+def test_a_missing_parser_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    with pytest.raises(OntologyExtraError, match=r"sameas\[ontology\]"):
+        read_ontology(COMPANY.encode())
+
+
 def test_schema_org_loads_in_half_a_second() -> None:
     path = shared("data", "ontologies", "schemaorg.ttl")
     ontology = load_ontology(path)
     assert sum(one.declared for one in ontology.classes) + len(ontology.datatypes) + 1 == 1010
-    assert fastest(lambda: load_ontology(path)) < 0.5
+    assert seconds(path) < 0.5  # noqa: PLR2004
 
 
 def test_schema_org_loads_from_the_cache_in_30_milliseconds(tmp_path: Path) -> None:
     path = shared("data", "ontologies", "schemaorg.ttl")
     first = load_ontology(path, cache_dir=tmp_path)
     assert load_ontology(path, cache_dir=tmp_path) == first
-    assert fastest(lambda: load_ontology(path, cache_dir=tmp_path)) < 0.03
+    assert seconds(path, tmp_path) < 0.03  # noqa: PLR2004
 
 
 @pytest.mark.parametrize("notation", FORMATS)

@@ -252,6 +252,12 @@ def test_a_union_of_large_intersections_is_refused_before_it_is_worked_out() -> 
         read_ontology((PREFIXES + f":p rdfs:domain [ owl:unionOf ( {' '.join(parts)} ) ] .").encode())
 
 
+def test_expressions_inside_expressions_are_limited() -> None:
+    text = ":p rdfs:domain " + "[ owl:unionOf ( :A " * 5_000 + ") ]" * 5_000 + " ."
+    with pytest.raises(OntologyTooLargeError, match="deep"):
+        read_ontology((PREFIXES + text).encode())
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

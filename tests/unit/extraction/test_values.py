@@ -1,0 +1,101 @@
+"""Dates, numbers and quoted texts as people write them."""
+
+import pytest
+
+from sameas.extraction.lexicon.dates import XSD, find_dates
+from sameas.extraction.lexicon.quantities import find_quantities
+from sameas.extraction.lexicon.quotes import find_quotes
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "datatype"),
+    [
+        ("1 May 1999", "1999-05-01", "date"),
+        ("1st of May, 1999", "1999-05-01", "date"),
+        ("May 2nd, 2001", "2001-05-02", "date"),
+        ("Sept. 3, 2010", "2010-09-03", "date"),
+        ("3. Mai 2003", "2003-05-03", "date"),
+        ("1er janvier 2000", "2000-01-01", "date"),
+        ("15 de marzo de 1987", "1987-03-15", "date"),
+        ("2001-02-03", "2001-02-03", "date"),
+        ("2001/02/03", "2001-02-03", "date"),
+        ("31.12.1999", "1999-12-31", "date"),
+        ("5/13/1999", "1999-05-13", "date"),
+        ("1999年5月1日", "1999-05-01", "date"),
+        ("2001-02-03T10:20:30Z", "2001-02-03T10:20:30Z", "dateTime"),
+        ("2001-02-03 10:20", "2001-02-03T10:20:00", "dateTime"),
+        ("May 1999", "1999-05", "gYearMonth"),
+        ("1999年5月", "1999-05", "gYearMonth"),
+        ("1984", "1984", "gYear"),
+        ("44 BC", "-0043", "gYear"),
+        ("AD 79", "0079", "gYear"),
+        ("1 BC", "0000", "gYear"),
+        ("4 July", "--07-04", "gMonthDay"),
+        ("1990s", "1990s", "string"),
+    ],
+)
+def test_a_date_is_read(said: str, value: str, datatype: str) -> None:
+    text = f"It was ({said}) then."
+    (found,) = find_dates(text)
+    assert (found.value, found.datatype) == (value, XSD + datatype)
+    assert text[found.start : found.end] == found.text == said
+
+
+@pytest.mark.parametrize(
+    "said", ["31 February 2000", "2001-13-03", "2001-02-30", "12345", "1.2.3", "we may 5 times", "2000 m2x", "25:61"]
+)
+def test_what_is_no_date_is_left_alone(said: str) -> None:
+    assert not [found for found in find_dates(said) if not found.datatype.endswith("gYear")]
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "unit"),
+    [
+        ("2,777 metres", "2777", "m"),
+        ("$2 million", "2000000", "USD"),
+        ("US$ 10.5 billion", "10500000000", "USD"),
+        ("3.5 km²", "3.5", "km²"),
+        ("1.234.567,89 €", "1234567.89", "EUR"),
+        ("3,5 kg", "3.5", "kg"),
+        ("45 %", "45", "%"),
+        ("-12.5 °C", "-12.5", "°C"),
+        ("12,5 Millionen", "12500000", ""),
+        ("98 minutes", "98", "min"),
+        ("10'000 CHF", "10000", "CHF"),
+        ("three", "3", ""),
+        ("two hundred", "200", ""),
+        ("3,400 people", "3400", "people"),
+        ("0.50", "0.5", ""),
+    ],
+)
+def test_a_quantity_is_read(said: str, value: str, unit: str) -> None:
+    text = f"It has {said}, they say."
+    (found,) = find_quantities(text)
+    assert (found.value, found.unit) == (value, unit)
+    assert text[found.start : found.end] == found.text == said
+
+
+@pytest.mark.parametrize("said", ["Boeing 747-400", "version 1.2.3", "B52", "10:30am"])
+def test_a_number_inside_a_name_is_no_quantity(said: str) -> None:
+    assert [found.text for found in find_quantities(said) if found.text in ("400", "3", "52", "30")] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('He said "Hello world," twice', "Hello world"),
+        ("the “Hamlet” play", "Hamlet"),
+        ("le roman «Les Misérables»", "Les Misérables"),
+        ("das Buch „Faust“ ist", "Faust"),
+        ("小说《红楼梦》很长", "红楼梦"),
+        ("don't say ‘no way’ now", "no way"),
+    ],
+)
+def test_a_quoted_text_is_read_without_its_marks(text: str, said: str) -> None:
+    (found,) = find_quotes(text)
+    assert found.text == said
+    assert text[found.start : found.end] == said
+
+
+def test_inches_and_apostrophes_are_no_quotes() -> None:
+    assert list(find_quotes("""a 5" by 6" board; it's Bob's""")) == []
