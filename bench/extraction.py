@@ -1,4 +1,5 @@
-"""Figures of the extraction pipeline without a model: seconds for a megabyte, milliseconds for a sentence, memory for a long text.
+"""Figures of the extraction pipeline without a model: seconds for a megabyte, milliseconds for a sentence,
+memory for a long text.
 
 Sizes come from the command line: `python -m bench.extraction [MEGABYTES] [STREAMED_MEGABYTES]`.
 """
@@ -22,6 +23,7 @@ from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.outputs import write_entities, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.extraction.resolution import resolve
+from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
 
@@ -43,7 +45,33 @@ ONTOLOGY = b"""
 :birthDate a owl:DatatypeProperty ; rdfs:label "birth date" ; rdfs:domain :Person ; rdfs:range xsd:date .
 :employees a owl:DatatypeProperty ; rdfs:label "employees" ; rdfs:domain :Organization ; rdfs:range xsd:integer .
 """
-SYLLABLES = "an bel cor dan el far gen hol is jor kal lem mor nis or pel quin ros sten tal ur vel wen yar zan".split()
+SYLLABLES = [
+    "an",
+    "bel",
+    "cor",
+    "dan",
+    "el",
+    "far",
+    "gen",
+    "hol",
+    "is",
+    "jor",
+    "kal",
+    "lem",
+    "mor",
+    "nis",
+    "or",
+    "pel",
+    "quin",
+    "ros",
+    "sten",
+    "tal",
+    "ur",
+    "vel",
+    "wen",
+    "yar",
+    "zan",
+]
 TEMPLATES = (
     "{person} was born on {day} May {year} and works for {company}.",
     "{company} was founded by {person} in {year} and is based in {city}.",
@@ -84,9 +112,7 @@ def whole_pipeline(megabytes: float) -> None:
     index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        pipeline = Pipeline(
-            index=index, extractor=LexiconExtractor(index), settings=PipelineSettings(concurrency=1)
-        )
+        pipeline = Pipeline(index=index, extractor=LexiconExtractor(index), settings=PipelineSettings(concurrency=1))
         bus = Bus("bench", journal=FileJournal(Path(folder, "events.jsonl")))
         result = asyncio.run(pipeline.run(text, key="bench", bus=bus))
         Path(folder, "graph.ttl").write_bytes(result.outputs["turtle"])
@@ -103,10 +129,9 @@ def whole_pipeline(megabytes: float) -> None:
 def per_sentence() -> None:
     index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
     extractor = LexiconExtractor(index)
-    pipeline = Pipeline(index=index, extractor=extractor)
     chunks = chunk_text("".join(sentences(200_000)).strip())
     count = sum(len(chunk.sentences) for chunk in chunks)
-    focuser = pipeline._focuser
+    focuser = Focuser(index)
 
     async def extract() -> None:
         for chunk in chunks:

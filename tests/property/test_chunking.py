@@ -1,6 +1,7 @@
 """Chunk boundaries are local, exact and the same for a stream; nothing but blanks is ever left out."""
 
 import random
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -72,8 +73,18 @@ def test_chunks_are_exact_bounded_and_leave_out_only_blanks(text: str) -> None:
     assert not normal[place:].strip()
 
 
-@pytest.mark.parametrize("text", ["a" * 5000, "a. " * 3000, "。" * 3000, "\U0001f469\u200d\U0001f680" * 900])
+@pytest.mark.parametrize(
+    "text", ["a" * 5000, "a. " * 3000, "。" * 3000, "\U0001f469\u200d\U0001f680" * 900, "." * 5000]
+)
 def test_text_without_rhythm_is_still_bounded(text: str) -> None:
     chunks = chunk_text(normalize_text(text), settings=SMALL)
     assert max(len(chunk.text) for chunk in chunks) <= SMALL.limit
     assert "".join(chunk.text for chunk in chunks).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("sign", [".", "。", "!)", "\n", "a\n", "\x0b", "“"])
+def test_a_long_run_of_one_sign_takes_linear_time(sign: str) -> None:
+    text = normalize_text("x" + sign * 300_000 + "x")
+    began = time.process_time()
+    chunk_text(text)
+    assert time.process_time() - began < 5

@@ -308,13 +308,14 @@ class Call:
 
     def _hand_in(self, lease: Lease, outcome: Outcome) -> Script[Answer]:
         """Complete, with patience for a store that does not answer; a repeated complete is harmless."""
-        deadline = monotonic() + self.policy.patience
-        delay = 0.01
+        deadline, delay = 0.0, 0.01
         while True:
             try:
                 return (yield from self.backend.complete(lease, outcome, self.policy.retention_micros))
             except StoreUnavailable:
-                if monotonic() + delay >= deadline:
+                now = monotonic()
+                deadline = deadline or now + self.policy.patience
+                if now + delay >= deadline:
                     raise
             yield Pause(delay * uniform(0.5, 1))
             delay = min(delay * 2, 0.5)
@@ -336,18 +337,19 @@ class Call:
             poll = min(poll * 2, 0.1)
 
     def _kept(self, state: State, context: Context, outcome: Outcome, answer: Accepted) -> Record:
+        request, lease = self.request, context.lease
         return Record(
-            identity=self.request.identity,
-            fingerprint=self.request.fingerprint,
-            state=state,
-            fence=context.lease.fence,
-            attempt=context.attempt,
-            attempt_id=context.lease.attempt_id,
-            lease_until=0,
-            created_at=0,
-            expires_at=answer.expires_at,
-            completed_at=answer.at,
-            outcome=outcome,
+            request.identity,
+            request.fingerprint,
+            state,
+            lease.fence,
+            context.attempt,
+            lease.attempt_id,
+            0,
+            0,
+            answer.expires_at,
+            answer.at,
+            outcome,
         )
 
     def _replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from inspect import isawaitable
 from time import sleep
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
 
 from sameas.identity.key import Namespace
@@ -26,7 +27,7 @@ from sameas.once.listener import TaskListener, ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
 from sameas.once.record import Accepted, Record
-from sameas.once.script import Command, Script, arun, run
+from sameas.once.script import Script, arun, run
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection, Store
 
 T = TypeVar("T")
@@ -62,16 +63,17 @@ class Engine:
 
     def run(self, work: Callable[[Context], T], *, connection: Any = None, **options: Unpack[Options]) -> T:
         """The result of `work(ctx)`: run now, or as it was the first time."""
-        return cast(T, self.record(work, connection=connection, **options).result)
+        if connection is not None:
+            return cast(T, self._join(work, connection, options).result)
+        call = self._intake.call(**options)
+        return cast(T, self._drive(call, work, call.script()).result)
 
     def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
     ) -> ProcessingRecord:
         """`run`, with where the result came from. `connection` joins the caller's transaction."""
         if connection is not None:
-            with self._backend.join(connection) as joined:
-                call = self._intake.call(backend=joined, **options)
-                return self._drive(call, work, call.in_transaction())
+            return self._join(work, connection, options)
         call = self._intake.call(**options)
         return self._drive(call, work, call.script())
 
@@ -159,21 +161,16 @@ class Engine:
         self._intake.after_fork()
         self._heartbeat.after_fork()
 
+    def _join(self, work: Callable[[Context], Any], connection: Any, options: Options) -> ProcessingRecord:
+        with self._backend.join(connection) as joined:
+            call = self._intake.call(backend=joined, **options)
+            return self._drive(call, work, call.in_transaction())
+
     def _drive(self, call: Call, work: Callable[[Context], Any], script: Script[ProcessingRecord]) -> ProcessingRecord:
-        perform_command = call.backend.perform
-
-        def perform(command: Command) -> Any:
-            kind = type(command)
-            if kind is Work:
-                return self._work(work, command)
-            if kind is Pause:
-                return _sleep(command)
-            return perform_command(command)
-
         if self._tell is not None:
             script = observed(script, call, self._tell)
         try:
-            return run(script, perform)
+            return run(script, call.backend.perform, {Work: partial(self._work, work), Pause: _sleep})
         except BaseException as interruption:
             if call.context is not None or call.claiming:
                 self._abandon(call, interruption)
@@ -242,16 +239,17 @@ class AsyncEngine:
         self, work: Callable[[Context], Awaitable[T] | T], *, connection: Any = None, **options: Unpack[Options]
     ) -> T:
         """The result of `work(ctx)`: run now, or as it was the first time."""
-        return cast(T, (await self.record(work, connection=connection, **options)).result)
+        if connection is not None:
+            return cast(T, (await self._join(work, connection, options)).result)
+        call = self._intake.call(**options)
+        return cast(T, (await self._drive(call, work, call.script())).result)
 
     async def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
     ) -> ProcessingRecord:
         """`run`, with where the result came from. `connection` joins the caller's transaction."""
         if connection is not None:
-            async with self._backend.ajoin(connection) as joined:
-                call = self._intake.call(backend=joined, **options)
-                return await self._drive(call, work, call.in_transaction())
+            return await self._join(work, connection, options)
         call = self._intake.call(**options)
         return await self._drive(call, work, call.script())
 
@@ -343,23 +341,18 @@ class AsyncEngine:
         self._intake.after_fork()
         self._heartbeat.after_fork()
 
+    async def _join(self, work: Callable[[Context], Any], connection: Any, options: Options) -> ProcessingRecord:
+        async with self._backend.ajoin(connection) as joined:
+            call = self._intake.call(backend=joined, **options)
+            return await self._drive(call, work, call.in_transaction())
+
     async def _drive(
         self, call: Call, work: Callable[[Context], Any], script: Script[ProcessingRecord]
     ) -> ProcessingRecord:
-        perform_command = call.backend.aperform
-
-        async def perform(command: Command) -> Any:
-            kind = type(command)
-            if kind is Work:
-                return await self._work(work, command)
-            if kind is Pause:
-                return await _wait(command)
-            return await perform_command(command)
-
         if self._tell is not None:
             script = observed(script, call, self._tell)
         try:
-            return await arun(script, perform)
+            return await arun(script, call.backend.aperform, {Work: partial(self._work, work), Pause: _wait})
         except BaseException as interruption:
             if call.context is not None or call.claiming:
                 await self._abandon(call, interruption)
@@ -371,7 +364,7 @@ class AsyncEngine:
         token = WORKING.set((*WORKING.get(), context))
         try:
             result = work(context)
-            return await result if isawaitable(result) else result
+            return await result if type(result) is CoroutineType or isawaitable(result) else result
         finally:
             WORKING.reset(token)
             self._heartbeat.remove(context)

@@ -38,7 +38,7 @@ class Beat:
     def __init__(self, context: Context, policy: Policy) -> None:
         self.context = context
         self.policy = policy
-        self.due = monotonic() + policy.lease / _BEATS_PER_LEASE
+        self.due = context.safe_until - policy.lease + policy.lease / _BEATS_PER_LEASE
         self.sent_at = 0.0
         self.ended = False
 
@@ -127,18 +127,25 @@ class AsyncHeartbeat:
 
     def after_fork(self) -> None:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBeats] = WeakKeyDictionary()
+        # The loop that asked last, which is nearly always the only one: a weak look-up costs more than the rest.
+        self._last: tuple[asyncio.AbstractEventLoop | None, _LoopBeats] = (None, _LoopBeats(self._backend))
 
     def add(self, context: Context, policy: Policy) -> None:
         loop = asyncio.get_running_loop()
-        beats = self._loops.get(loop)
-        if beats is None:
-            beats = self._loops[loop] = _LoopBeats(self._backend)
-        beats.add(Beat(context, policy), loop)
+        self._of(loop).add(Beat(context, policy), loop)
 
     def remove(self, context: Context) -> None:
-        beats = self._loops.get(asyncio.get_running_loop())
-        if beats is not None:
-            beats.remove(context)
+        self._of(asyncio.get_running_loop()).remove(context)
+
+    def _of(self, loop: asyncio.AbstractEventLoop) -> _LoopBeats:
+        last, beats = self._last
+        if last is loop:
+            return beats
+        known = self._loops.get(loop)
+        if known is None:
+            known = self._loops[loop] = _LoopBeats(self._backend)
+        self._last = (loop, known)
+        return known
 
 
 class _LoopBeats:

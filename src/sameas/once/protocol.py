@@ -39,6 +39,9 @@ from sameas.once.record import (
 class Event(Enum):
     """What can be asked of a record."""
 
+    # Members are compared by identity anyway; Enum's own hash is a Python function and costs more than the look-up.
+    __hash__ = object.__hash__
+
     CLAIM = auto()
     RENEW = auto()
     COMPLETE = auto()
@@ -50,7 +53,6 @@ class Event(Enum):
 class View(Enum):
     """How a record looks, now, to the one who asks."""
 
-    # Members are compared by identity anyway; Enum's own hash is a Python function and costs more than the look-up.
     __hash__ = object.__hash__
 
     ABSENT = auto()  # never there, or past its expiry
@@ -200,9 +202,9 @@ def _take(record: Record | None, request: ClaimRequest, now: int) -> Record:
     """A new holder. The fence is above every earlier one, also after the record was gone: the clock moved on."""
     known = None if record is None or record.expires_at <= now else record
     return Record(
-        identity=request.identity,
-        fingerprint=request.fingerprint,
-        state=State.HELD,
+        request.identity,
+        request.fingerprint,
+        State.HELD,
         fence=now if record is None else max(record.fence + 1, now),
         attempt=1 if known is None else known.attempt + 1,
         attempt_id=request.attempt_id,

@@ -6,7 +6,7 @@ two drivers below are the only code that differs between threads and tasks.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -14,15 +14,20 @@ T = TypeVar("T")
 # What a command is, a back end decides: a statement with its values, a Lua call, a change of a dictionary.
 Command = Any
 Script = Generator[Command, Any, T]
+Effects = Mapping[type, Callable[[Any], Any]]
+_NO_EFFECTS: Effects = {}
 
 
-def run(script: Script[T], perform: Callable[[Command], Any]) -> T:
-    """Drive a script to its answer; what a command raises is raised inside the script."""
+def run(script: Script[T], perform: Callable[[Command], Any], effects: Effects = _NO_EFFECTS) -> T:
+    """Drive a script to its answer; what a command raises is raised inside the script.
+
+    `effects` perform the commands that are not the back end's, by their type.
+    """
     try:
         command = next(script)
         while True:
             try:
-                reply = perform(command)
+                reply = effects.get(type(command), perform)(command)
             except BaseException as error:
                 command = script.throw(error)
             else:
@@ -33,13 +38,15 @@ def run(script: Script[T], perform: Callable[[Command], Any]) -> T:
         script.close()
 
 
-async def arun(script: Script[T], perform: Callable[[Command], Awaitable[Any]]) -> T:
+async def arun(
+    script: Script[T], perform: Callable[[Command], Awaitable[Any]], effects: Effects = _NO_EFFECTS
+) -> T:
     """`run`, for tasks."""
     try:
         command = next(script)
         while True:
             try:
-                reply = await perform(command)
+                reply = await effects.get(type(command), perform)(command)
             except BaseException as error:
                 command = script.throw(error)
             else:

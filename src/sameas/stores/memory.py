@@ -19,6 +19,8 @@ from sameas.once.store import Backend, Page, Query, Selection, cursor
 Records = dict[bytes, Record]
 # One change of the dictionary, made at one moment: (records, now) -> answer.
 Change = Callable[[Records, int], Any]
+# One rule of the protocol with everything but the record and the moment.
+Rule = Callable[[Record | None, int], protocol.Step]
 
 
 def system_micros() -> int:
@@ -40,22 +42,34 @@ class MemoryBackend(Backend):
         return (yield partial(_claim, request))  # type: ignore[no-any-return]
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
-        rule = partial(protocol.renew, lease=lease, lease_for=lease_for, retain_for=retain_for)
+        def rule(record: Record | None, now: int) -> protocol.Step:
+            return protocol.renew(record, lease, lease_for=lease_for, retain_for=retain_for, now=now)
+
         return (yield partial(_write, lease.identity.digest, rule))  # type: ignore[no-any-return]
 
     def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        rule = partial(protocol.complete, lease=lease, outcome=outcome, retain_for=retain_for)
-        return (yield from self._changed(lease.identity.digest, rule))
+        def rule(record: Record | None, now: int) -> protocol.Step:
+            return protocol.complete(record, lease, outcome=outcome, retain_for=retain_for, now=now)
+
+        return self._changed(lease.identity.digest, rule)
 
     def fail(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        rule = partial(protocol.fail, lease=lease, outcome=outcome, retain_for=retain_for)
-        return (yield from self._changed(lease.identity.digest, rule))
+        def rule(record: Record | None, now: int) -> protocol.Step:
+            return protocol.fail(record, lease, outcome=outcome, retain_for=retain_for, now=now)
+
+        return self._changed(lease.identity.digest, rule)
 
     def release(self, lease: Lease) -> Script[Answer]:
-        return (yield from self._changed(lease.identity.digest, partial(protocol.release, lease=lease)))
+        def rule(record: Record | None, now: int) -> protocol.Step:
+            return protocol.release(record, lease, now=now)
+
+        return self._changed(lease.identity.digest, rule)
 
     def forget(self, identity: Identity) -> Script[Answer]:
-        return (yield from self._changed(identity.digest, protocol.forget))
+        def rule(record: Record | None, now: int) -> protocol.Step:
+            return protocol.forget(record, now=now)
+
+        return self._changed(identity.digest, rule)
 
     def read(self, identity: Identity) -> Script[Record | None]:
         return (yield partial(_read, identity.digest))  # type: ignore[no-any-return]
@@ -92,9 +106,10 @@ class MemoryBackend(Backend):
             if not listeners:
                 self._listeners.pop(digest, None)
 
-    def _changed(self, digest: bytes, rule: Callable[..., protocol.Step]) -> Script[Answer]:
+    def _changed(self, digest: bytes, rule: Rule) -> Script[Answer]:
         answer: Answer = yield partial(_write, digest, rule)
-        self._wake(digest)
+        if digest in self._listeners:
+            self._wake(digest)
         return answer
 
     def _wake(self, digest: bytes) -> None:
@@ -110,9 +125,9 @@ def _claim(request: ClaimRequest, records: Records, now: int) -> Claim:
     return answer
 
 
-def _write(digest: bytes, rule: Callable[..., protocol.Step], records: Records, now: int) -> Answer:
+def _write(digest: bytes, rule: Rule, records: Records, now: int) -> Answer:
     before = records.get(digest)
-    after, answer = rule(before, now=now)
+    after, answer = rule(before, now)
     if after is None:
         records.pop(digest, None)
     elif after is not before:

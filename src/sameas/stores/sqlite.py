@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from random import uniform
+from threading import Lock
 from typing import Any, TypeVar
 
 from sameas.once.errors import NestedInTransaction, RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
@@ -39,7 +41,7 @@ class SqlitePerformer:
         self,
         path: str | Path,
         *,
-        busy_timeout: float = 5.0,
+        busy_timeout: float = 10.0,
         synchronous: str = "FULL",
         clock: Callable[[], int] = system_micros,
     ) -> None:
@@ -49,6 +51,8 @@ class SqlitePerformer:
         self._synchronous = synchronous
         self._closed = False
         self._threads: ThreadPoolExecutor | None = None
+        # One writer per process at a time: threads queue here, only processes meet at the file.
+        self._writing = Lock()
         self._idle: list[sqlite3.Connection] = []
         self._inherited: list[list[sqlite3.Connection]] = []
         renew_after_fork(self)
@@ -58,6 +62,7 @@ class SqlitePerformer:
         # Not even closed: a parent's connection must not be touched by its child.
         self._inherited.append(self._idle)
         self._idle = []
+        self._writing = Lock()
         self._threads = None
 
     def perform(self, statement: Statement) -> list[Row]:
@@ -120,6 +125,9 @@ class SqlitePerformer:
         finally:
             _JOINED.reset(token)
 
+    async def aclose(self) -> None:
+        self.close()
+
     def close(self) -> None:
         self._closed = True
         while self._idle:
@@ -147,6 +155,8 @@ class SqlitePerformer:
                 self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
             )
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            # From here on `_begin` does the waiting.
+            connection.execute("PRAGMA busy_timeout = 20")
         except sqlite3.Error as error:
             raise translated(error) from error
         return connection
@@ -154,8 +164,11 @@ class SqlitePerformer:
     def _write(self, connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Any]:
         """All statements in one transaction; the reply of one that failed is its error."""
         replies: list[Any] = []
-        connection.execute("BEGIN IMMEDIATE")
+        deadline = time.monotonic() + self._busy_timeout
+        if not self._writing.acquire(timeout=self._busy_timeout):
+            raise StoreUnavailable("Other threads of this process write to the SQLite file for too long.")
         try:
+            self._begin(connection, deadline)
             now = self.now()
             for statement in statements:
                 try:
@@ -167,7 +180,20 @@ class SqlitePerformer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        finally:
+            self._writing.release()
         return replies
+
+    def _begin(self, connection: sqlite3.Connection, deadline: float) -> None:
+        """Wait for the write lock. SQLite's own waiting sleeps longer and longer, so that a latecomer always wins."""
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(uniform(0.0005, 0.003))
 
     async def _in_thread(self, function: Callable[[A], R], argument: A) -> R:
         if self.path in _JOINED.get():
@@ -181,7 +207,7 @@ class SqlitePerformer:
         connection = self._take()
         try:
             self._switch_to_wal(connection)
-            connection.execute("BEGIN IMMEDIATE")
+            self._begin(connection, time.monotonic() + self._busy_timeout)
             connection.execute("CREATE TABLE IF NOT EXISTS sameas_schema (version INTEGER NOT NULL)")
             (there,) = connection.execute("SELECT coalesce(max(version), 0) FROM sameas_schema").fetchone()
             for number, migration in enumerate(migrations("sqlite"), 1):

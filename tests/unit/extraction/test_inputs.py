@@ -117,6 +117,7 @@ def test_a_docx_is_read_by_paragraph(tmp_path: Path) -> None:
     made.add_paragraph("The end.")
     made.save(str(tmp_path / "a.docx"))
     document = read_document(tmp_path / "a.docx")
+    assert convert((tmp_path / "a.docx").read_bytes(), media_type=DOCX, limits=LIMITS) == document
     assert document.normalized == "Report\n\nAlice Stone works for Acme.\nleft\nright\n\nThe end."
     start = document.normalized.index("Stone")
     (place,) = document.places(Span(start, start + 5))
@@ -220,6 +221,11 @@ def test_too_much_text_and_too_large_a_file_are_refused(tmp_path: Path) -> None:
 def test_a_deep_page_is_read_without_recursion() -> None:
     text = read_html("<div>" * 50_000 + "deep" + "</div>" * 50_000, meter=meter()).normalized
     assert text == "deep"
+
+
+def test_parts_that_are_no_text_are_left_out() -> None:
+    page = "<title>T</title><p>a<br/>b<svg><svg></svg>x</svg><hr/>c &copy d&zwnj;e &#x20;f<iframe>g</iframe>"
+    assert read_html(page, meter=meter()).normalized == "a\nb\n\nc © d\u200ce f"
 
 
 def test_too_many_elements_are_refused() -> None:

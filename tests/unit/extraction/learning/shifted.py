@@ -27,7 +27,9 @@ SCHEMA = Schema(
     },
 )
 
-_PEOPLE = "Mara Lindqvist|Oduya Bekele|Tomas Riva|Ines Calder|Jun Watari|Petra Novotna|Samir Haddad|Lena Brandt".split("|")
+_PEOPLE = "Mara Lindqvist|Oduya Bekele|Tomas Riva|Ines Calder|Jun Watari|Petra Novotna|Samir Haddad|Lena Brandt".split(
+    "|"
+)
 _CITIES = "Port Calder|Velmora|Osterby|San Ricardo|Lake Harrow|Nyborg Falls|Tessaro|Winterholm".split("|")
 _AIRPORTS = "Velmora Airport|Osterby Regional Airport|Harrow Field|Tessaro International Airport".split("|")
 _FILMS = "The Glass Harbor|Northbound|A Winter for Two|Paper Lanterns|Silent Orchard|Red Meridian".split("|")
@@ -47,7 +49,10 @@ _PATTERNS = (
     ("{A} is located in {C} and its runway is {n} metres long.", ("A location C", "A runwayLength N")),
     ("{A} has a runway length of {n} and is operated by {O}.", ("A runwayLength N", "A operator O")),
     ("{O} operates {A}, which lies {n} metres above sea level.", ("A operator O", "A elevation N")),
-    ("{A} in {C} is {n} metres above sea level. {P} is the leader of {C}.", ("A location C", "A elevation N", "C leader P")),
+    (
+        "{A} in {C} is {n} metres above sea level. {P} is the leader of {C}.",
+        ("A location C", "A elevation N", "C leader P"),
+    ),
     ("{F} was directed by {P} and has a running time of {n} minutes.", ("F director P", "F runtime N")),
     ("{P} directed {F}, a film that was released on {d}.", ("F director P", "F releaseDate D")),
     ("With a budget of ${n}, {F} premiered on {d}.", ("F budget N", "F releaseDate D")),
@@ -56,7 +61,10 @@ _PATTERNS = (
     ("{P} is employed by {O}. {O} is based in {C}.", ("P employer O", "O location C")),
     ('{S} is in {C}; its motto is "{M}".', ("S location C", "S motto M")),
     ('The motto of {S} is "{M}" and it has {n} students.', ("S motto M", "S students N")),
-    ("{S}, located in {C}, has {n} students and {C} is led by {P}.", ("S location C", "S students N", "C leader P")),
+    (
+        "{S}, located in {C}, has {n} students and {C} is led by {P}.",
+        ("S location C", "S students N", "C leader P"),
+    ),
 )
 
 
@@ -83,7 +91,11 @@ def _example(pattern: str, facts: tuple[str, ...], turn: int) -> Example:
     return Example(text, tuple(triples))
 
 
-TRAIN = [_example(pattern, facts, turn * 7 + i) for turn in range(9) for i, (pattern, facts) in enumerate(_PATTERNS)]
+TRAIN = [
+    _example(pattern, facts, turn * 7 + i)
+    for turn in range(9)
+    for i, (pattern, facts) in enumerate(_PATTERNS)
+]
 
 
 def _held(text: str, *facts: str) -> Example:

@@ -1,0 +1,1 @@
+"""Figures, printed as ratios to a floor that is measured in the same run."""

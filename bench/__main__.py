@@ -1,0 +1,25 @@
+"""`./run bench [NAME ...]`: without a name, every benchmark there is."""
+
+import importlib
+import pkgutil
+import sys
+
+import bench
+
+PARTS = {"measure", "__main__"}
+
+
+def main(names: list[str]) -> int:
+    known = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name not in PARTS)
+    name, *arguments = names or ["all"]
+    if name != "all" and name not in known:
+        print(f"there is no benchmark {name!r}; there are: {', '.join(known)}", file=sys.stderr)
+        return 2
+    for module in known if name == "all" else [name]:
+        print(f"== {module}", flush=True)
+        importlib.import_module(f"bench.{module}").main(*arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
