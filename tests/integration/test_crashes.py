@@ -49,7 +49,7 @@ def work(ctx):
     return {"by": "worker"}
 
 engine.run(work, scope="s", key="k")
-""" % LEASE
+""".replace("%r", str(LEASE))
 
 ATTEMPT_AFTER = {
     "before claim": 1,
@@ -111,7 +111,7 @@ try:
     print(json.dumps({"result": record.result, "was_replay": record.was_replay}), flush=True)
 except Exception as error:
     print(json.dumps({"error": type(error).__name__}), flush=True)
-""" % LEASE
+""".replace("%r", str(LEASE))
 
 
 @pytest.mark.parametrize("ending", ["complete", "fail", "release", "renew"])

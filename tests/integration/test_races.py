@@ -71,7 +71,10 @@ def test_64_tasks_on_1000_keys(kind, tmp_path):
 
 
 def race(folder, seed, gate, results):
-    with Engine(open_store(f"sqlite:///{folder}/records.db")) as engine, open(f"{folder}/runs", "a", buffering=1) as log:
+    with (
+        Engine(open_store(f"sqlite:///{folder}/records.db")) as engine,
+        (folder / "runs").open("a", buffering=1) as log,
+    ):
 
         def work(key):
             log.write(f"{key}\n")

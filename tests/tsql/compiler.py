@@ -68,8 +68,7 @@ def _compiled(schema: list[str], batches: dict[str, Any]) -> dict[str, list[str]
         words = ", ".join(f"@{parameter} {kind}" for parameter, kind in batch["parameters"].items())
         _added(model, f"CREATE PROCEDURE [dbo].[check_{name}] {words} AS\nBEGIN\n{batch['sql']}\nEND", name, found)
     for message in model.Validate():
-        source = message.SourceName or ""
-        found.setdefault(source or "model", []).append(str(message))
+        found.setdefault("model", []).append(f"{message.Prefix}{message.Number}: {message.Message}")
     return found
 
 

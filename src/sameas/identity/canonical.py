@@ -232,7 +232,7 @@ class _Walk:
 
     def elements(self, items: list[Any] | tuple[Any, ...], exclusions: Exclusions) -> Json:
         self.enter(items)
-        inner = exclusions.get("", _NOTHING)
+        inner: Any = exclusions.get("", _NOTHING)
         plain: list[Any] = []
         try:
             plain.extend(self.plain(item, inner) for item in (() if inner is None else items))

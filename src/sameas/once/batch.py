@@ -37,10 +37,12 @@ class Batch:
         if keys is not None and len(keys) != len(self.payloads):
             raise ValueError(f"{len(self.payloads)} payloads need as many keys, not {len(keys)}")
         self._intake = intake
-        self.calls = [
-            intake.call(**(options | {"payload": payload, "key": keys[number] if keys else None}))
-            for number, payload in enumerate(self.payloads)
-        ]
+        self.calls: list[Call] = []
+        for number, payload in enumerate(self.payloads):
+            each = options.copy()
+            each["payload"] = payload
+            each["key"] = keys[number] if keys else None
+            self.calls.append(intake.call(**each))
         self.results: list[Any] = [None] * len(self.calls)
 
     def windows(self) -> Iterator[tuple[list[Seat], list[int]]]:

@@ -155,7 +155,9 @@ def unframe(framed: bytes) -> bytes:
         raise RecordDamaged(f"A stored result claims {size} bytes, beyond the limit of {MAX_UNPACKED}.")
     body = framed[_HEAD.size :]
     if zlib.crc32(body) != checksum:
-        raise RecordDamaged("A stored result does not match its checksum; forget the record to have the work done again.")
+        raise RecordDamaged(
+            "A stored result does not match its checksum; forget the record to have the work done again."
+        )
     data = body if compression == _PLAIN else _inflate(body, size)
     if len(data) != size:
         raise RecordDamaged(f"A stored result has {len(data)} bytes or more instead of {size}.")

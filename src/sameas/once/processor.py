@@ -46,7 +46,9 @@ class IdempotentProcessor:
         def work(context: Context) -> Any:
             return function(payload)
 
-        return self.engine.record(work, **(self._options | {"payload": payload}))
+        options = self._options.copy()
+        options["payload"] = payload
+        return self.engine.record(work, **options)
 
     def process_many(self, payloads: Iterable[Any]) -> list[ProcessingRecord]:
         """Many payloads, the claims made in one go."""
@@ -84,7 +86,9 @@ class AsyncIdempotentProcessor:
         def work(context: Context) -> Awaitable[Any]:
             return function(payload)
 
-        return await self.engine.record(work, **(self._options | {"payload": payload}))
+        options = self._options.copy()
+        options["payload"] = payload
+        return await self.engine.record(work, **options)
 
     async def process_many(self, payloads: Iterable[Any]) -> list[ProcessingRecord]:
         """Many payloads, the claims made in one go."""

@@ -38,15 +38,14 @@ def run(script: Script[T], perform: Callable[[Command], Any], effects: Effects =
         script.close()
 
 
-async def arun(
-    script: Script[T], perform: Callable[[Command], Awaitable[Any]], effects: Effects = _NO_EFFECTS
-) -> T:
+async def arun(script: Script[T], perform: Callable[[Command], Awaitable[Any]], effects: Effects = _NO_EFFECTS) -> T:
     """`run`, for tasks."""
     try:
         command = next(script)
         while True:
             try:
-                reply = await effects.get(type(command), perform)(command)
+                effect: Callable[[Any], Awaitable[Any]] = effects.get(type(command), perform)
+                reply = await effect(command)
             except BaseException as error:
                 command = script.throw(error)
             else:

@@ -1,4 +1,4 @@
-"""Stores with one defect each, taken from life. The suite is worth something only while it rejects every one of them."""
+"""Stores with one defect each, taken from life. The suite is worth something only while it rejects all of them."""
 
 from __future__ import annotations
 
@@ -115,9 +115,7 @@ class SameFenceAgain(BrokenBackend):
         before = self._record(request.identity.digest)
         claim = yield from super().claim(request)
         if isinstance(claim, Acquired) and before is not None:
-            self._records[request.identity.digest] = replace(
-                self._records[request.identity.digest], fence=before.fence
-            )
+            self._records[request.identity.digest] = replace(self._records[request.identity.digest], fence=before.fence)
             return Acquired(before.fence, claim.attempt)
         return claim
 

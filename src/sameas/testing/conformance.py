@@ -115,9 +115,7 @@ class Examined:
         return self.store.fail(lease, outcome=outcome, retain_for=round(window * SECOND))
 
     def renew(self, lease: Lease) -> object:
-        return self.store.renew(
-            lease, lease_for=round(self.lease * SECOND), retain_for=round(self.retention * SECOND)
-        )
+        return self.store.renew(lease, lease_for=round(self.lease * SECOND), retain_for=round(self.retention * SECOND))
 
     def read(self, key: str = "key", *, scope: str = "scope", tenant: str = "tenant") -> Record | None:
         return self.store.read(identity(key, scope=scope, tenant=tenant))
@@ -501,7 +499,7 @@ class FindContract(Examined):
             (Query(key_prefix="key-1"), lambda number: number >= 10),
             (Query(created_from=moment), lambda number: number >= 6),
             (Query(created_before=moment), lambda number: number < 6),
-            (Query(tenant="t0", state=State.DONE, created_before=moment), lambda number: number in (0,)),
+            (Query(tenant="t0", state=State.DONE, created_before=moment), lambda number: number == 0),
             (Query(tenant="nobody"), lambda number: False),
         ):
             found = [record.identity.key for record in self.store.find(query).records]

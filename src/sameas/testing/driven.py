@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
 from sameas.once.store import AsyncStore, Page, Query, Selection, Store
-
-T = TypeVar("T")
 
 
 class Driven:
@@ -21,10 +19,12 @@ class Driven:
         self._loop = asyncio.new_event_loop() if isinstance(store, AsyncStore) else None
 
     def claim(self, request: ClaimRequest) -> Claim:
-        return self._answer(self.store.claim(request))
+        answer: Claim = self._answer(self.store.claim(request))
+        return answer
 
     def claim_many(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
-        return self._answer(self.store.claim_many(requests))
+        answer: list[Claim] = self._answer(self.store.claim_many(requests))
+        return answer
 
     def claim_at_once(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
         """All claims at the same moment: from threads, or from tasks."""
@@ -36,34 +36,44 @@ class Driven:
         async def gather() -> list[Claim]:
             return list(await asyncio.gather(*(store.claim(request) for request in requests)))
 
-        return self._answer(gather())
+        answer: list[Claim] = self._answer(gather())
+        return answer
 
     def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
-        return self._answer(self.store.renew(lease, lease_for=lease_for, retain_for=retain_for))
+        answer: Answer = self._answer(self.store.renew(lease, lease_for=lease_for, retain_for=retain_for))
+        return answer
 
     def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
-        return self._answer(self.store.complete(lease, outcome=outcome, retain_for=retain_for))
+        answer: Answer = self._answer(self.store.complete(lease, outcome=outcome, retain_for=retain_for))
+        return answer
 
     def fail(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
-        return self._answer(self.store.fail(lease, outcome=outcome, retain_for=retain_for))
+        answer: Answer = self._answer(self.store.fail(lease, outcome=outcome, retain_for=retain_for))
+        return answer
 
     def release(self, lease: Lease) -> Answer:
-        return self._answer(self.store.release(lease))
+        answer: Answer = self._answer(self.store.release(lease))
+        return answer
 
     def forget(self, identity: Identity) -> Answer:
-        return self._answer(self.store.forget(identity))
+        answer: Answer = self._answer(self.store.forget(identity))
+        return answer
 
     def read(self, identity: Identity) -> Record | None:
-        return self._answer(self.store.read(identity))
+        answer: Record | None = self._answer(self.store.read(identity))
+        return answer
 
     def forget_where(self, selection: Selection) -> int:
-        return self._answer(self.store.forget_where(selection))
+        answer: int = self._answer(self.store.forget_where(selection))
+        return answer
 
     def find(self, query: Query) -> Page:
-        return self._answer(self.store.find(query))
+        answer: Page = self._answer(self.store.find(query))
+        return answer
 
     def prune(self, limit: int = 1_000) -> int:
-        return self._answer(self.store.prune(limit))
+        answer: int = self._answer(self.store.prune(limit))
+        return answer
 
     def close(self) -> None:
         closing: Any = self.store.close()
@@ -71,7 +81,7 @@ class Driven:
             self._loop.run_until_complete(closing)
             self._loop.close()
 
-    def _answer(self, answer: T | Coroutine[Any, Any, T]) -> T:
+    def _answer(self, answer: Any) -> Any:
         if isinstance(answer, Coroutine):
             assert self._loop is not None
             return self._loop.run_until_complete(answer)

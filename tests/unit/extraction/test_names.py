@@ -3,7 +3,7 @@
 import pytest
 
 from sameas.extraction.chunking import sentence_spans
-from sameas.extraction.lexicon.names import find_names, without_article
+from sameas.extraction.lexicon.names import find_names
 from sameas.extraction.naming import initials, is_acronym, is_slip, name_key
 
 
@@ -90,8 +90,3 @@ def test_acronyms() -> None:
     assert initials("university of the arts") == "ua"
     assert is_acronym("I.B.M.")
     assert not is_acronym("Ibm")
-
-
-def test_an_article_is_taken_off() -> None:
-    assert without_article("The Beatles") == "Beatles"
-    assert without_article("Theatre Royal") == "Theatre Royal"

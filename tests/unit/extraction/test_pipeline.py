@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sameas.extraction.bus import Bus, is_gapless
+from sameas.extraction.bus import Bus
 from sameas.extraction.checkpoints import MemoryCheckpoints
 from sameas.extraction.chunking import Chunk, ChunkSettings
 from sameas.extraction.document import OffsetMap
@@ -152,7 +153,7 @@ def events_of(text: str, pipeline: Pipeline, **options: Any) -> list[Event]:
 
 def test_a_run_tells_every_stage_in_order() -> None:
     events = events_of(TEXT, company_pipeline(INDEX))
-    assert is_gapless(events)
+    assert [event.sequence_number for event in events] == list(range(1, len(events) + 1))
     assert [event.stage for event in events if isinstance(event, StageStarted)] == list(STAGES)
     assert events[0].type == "extraction_started"
     assert isinstance(events[-1], ExtractionCompleted)
@@ -281,6 +282,31 @@ def test_relations_that_never_come_leave_the_entities() -> None:
     assert result.outcome == "PARTIAL_ENTITY_ONLY"
     assert result.graph.entities
     assert not result.graph.relations
+
+
+def test_output_that_takes_too_long_is_left_out() -> None:
+    bus = Bus("k")
+    heard = bus.subscribe()
+    release = threading.Event()
+
+    def render(*_: object, **__: object) -> bytes:
+        release.wait(30)
+        return b""
+
+    async def go() -> ExtractionResult:
+        try:
+            return await company_pipeline(INDEX).run(TEXT, key="k", bus=bus)
+        finally:
+            release.set()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sameas.extraction.stages.serialization.render", render)
+        result = run_jumping(go())
+    assert result.outcome == "PARTIAL_EARLY_EXIT"
+    assert result.outputs == {}
+    assert result.graph.relations
+    warned = [(event.stage, event.limit) for event in heard if isinstance(event, TimeoutWarning)]
+    assert warned == [("serialization", "soft"), ("serialization", "hard")]
 
 
 def test_a_deadline_that_has_passed_leaves_nothing_and_says_so() -> None:

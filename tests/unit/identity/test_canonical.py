@@ -105,7 +105,7 @@ ID = UUID("0189B3C0-0000-7000-8000-0123456789AB")
     [
         (Decimal("1.50"), "15E-1"),
         (Decimal("1.5"), "15E-1"),
-        (Decimal("-100"), "-1E2"),
+        (Decimal(-100), "-1E2"),
         (Decimal("0.000"), "0E0"),
         (Decimal("-0"), "0E0"),
         (Decimal("1E+1000000"), "1E1000000"),
@@ -263,6 +263,9 @@ def test_one_string_is_not_a_collection_of_paths():
         canonical_json({}, exclude_fields="sent_at")
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))), st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
+)
 def test_different_parts_never_join_to_the_same_bytes(first, second):
     assert (join(*first) == join(*second)) == (first == second)

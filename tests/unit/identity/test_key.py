@@ -87,7 +87,9 @@ def test_an_ontology_without_a_version_is_refused():
 def test_keys_are_equal_in_every_process_whatever_the_hash_seed():
     code = "from sameas.identity.key import content_key; print(content_key({'b': {'d': 1, 'c': [2.5]}, 'a': 'x'}))"
     seen = {
-        subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
         for seed in ("0", "1", "77")
     }
     assert seen == {content_key({"a": "x", "b": {"c": [2.5], "d": 1}}) + "\n"}

@@ -88,9 +88,7 @@ async def test_when_the_first_of_twenty_fails_one_second_run_serves_the_rest(eng
             raise RuntimeError("first")
         return "second"
 
-    results = await asyncio.gather(
-        *(engine.run(work, scope="s", key="k") for _ in range(20)), return_exceptions=True
-    )
+    results = await asyncio.gather(*(engine.run(work, scope="s", key="k") for _ in range(20)), return_exceptions=True)
     assert len(runs) == 2
     assert results.count("second") == 19
     assert isinstance(results[0], RuntimeError)
@@ -327,7 +325,7 @@ async def test_a_store_that_does_not_answer():
     brief = Policy(patience=0.02)
     record = await AsyncEngine(AsyncStore(Flaky(complete=99)), policy=brief).record(work, scope="s", key="k")
     assert (record.result, record.stored) == ("done", False)
-    short = Policy(lease=0.02, patience=0.05)
+    short = Policy(lease=0.02, patience=0.2)
     with pytest.raises(OutcomeUnknown):
         await AsyncEngine(AsyncStore(Flaky(complete=99, renew=99)), policy=short).run(work, scope="s", key="k")
 

@@ -14,7 +14,11 @@ from sameas.once.codec import BYTES, JSON, PLAIN, TEXT, TypedCodec, codec_for, d
 from sameas.once.errors import NotEncodable, RecordDamaged
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(exclude_categories=["Cs"])),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
     max_leaves=20,
 )
@@ -67,7 +71,9 @@ def test_any_flipped_bit_is_noticed(some, repeat, choose):
         unframe(bytes(framed))
 
 
-@pytest.mark.parametrize("framed", [b"", b"\x01", frame(b"x")[:-1], frame(b"a" * 9_999)[:-3], b"\x07" + frame(b"x")[1:]])
+@pytest.mark.parametrize(
+    "framed", [b"", b"\x01", frame(b"x")[:-1], frame(b"a" * 9_999)[:-3], b"\x07" + frame(b"x")[1:]]
+)
 def test_torn_frames_and_unknown_versions_are_errors(framed):
     with pytest.raises(RecordDamaged):
         unframe(framed)

@@ -1,0 +1,118 @@
+"""Every statement for MS SQL Server is good T-SQL, by Microsoft's own parser and compiler."""
+
+import re
+
+import pytest
+
+from sameas.stores.statements import migrations, parameters, statements
+from tests.shared_data import missing
+from tests.tsql.tools import ToolsMissingError, check
+
+TYPES = {
+    "digest": "VARBINARY(32)",
+    "after_digest": "VARBINARY(32)",
+    "outcome": "VARBINARY(MAX)",
+    "fence": "BIGINT",
+    "lease_for": "BIGINT",
+    "retain_for": "BIGINT",
+    "skew": "BIGINT",
+    "created_from": "BIGINT",
+    "created_before": "BIGINT",
+    "after_time": "BIGINT",
+    "limit": "BIGINT",
+    "status_code": "INT",
+    "key_length": "INT",
+    "version": "INT",
+}
+# What is checked as part of the schema, not as a batch.
+SCHEMA = re.compile(r"schema_\d+|versions_table")
+
+
+@pytest.fixture(scope="module")
+def checked():
+    try:
+        return check(schema(), batches())
+    except ToolsMissingError as error:
+        missing(f"Microsoft's T-SQL compiler ({error})")
+
+
+def schema():
+    steps = [step for migration in migrations("mssql") for step in migration.split(";\n")]
+    versions = statements("mssql")["versions_table"]
+    return [*steps, versions[versions.index("CREATE TABLE") :]]
+
+
+def batches():
+    """Each statement with values as parameters, and with every condition that it can have."""
+    sql = statements("mssql")
+    conditions = {name: text for name, text in sql.items() if name.startswith("where_")}
+    for_forget = {name: conditions[name] for name in ("where_tenant", "where_scope", "where_tag")}
+    found = {}
+    for name, text in sql.items():
+        if SCHEMA.fullmatch(name) or name in conditions:
+            continue
+        fitting = for_forget if name == "forget_where" else conditions
+        whole = text.replace("{conditions}", " AND ".join(fitting.values())).replace("{patience}", "2000")
+        found[name] = batch(whole)
+    return found
+
+
+def batch(sql):
+    """A batch whose values are parameters under other names: the batch declares variables of its own."""
+    kinds = {f"p_{name}": TYPES.get(name, "NVARCHAR(MAX)") for name in parameters(sql)}
+    return {"sql": re.sub(r"(?<![\w:]):([a-z]\w*)", r"@p_\1", sql), "parameters": kinds}
+
+
+class TestStatements:
+    def test_every_statement_parses_and_every_column_is_there(self, checked):
+        assert checked == {}
+
+    def test_statements_are_written_without_merge(self):
+        assert not [name for name, sql in statements("mssql").items() if re.search(r"\bMERGE\b", sql)]
+
+    def test_values_are_bound_only_where_the_script_gives_them(self):
+        known = set(parameters(" ".join(statements("postgres").values()))) | {"skew"}
+        assert set(parameters(" ".join(statements("mssql").values()))) <= known
+
+
+class TestChecker:
+    """The checker finds what it must find."""
+
+    @pytest.mark.parametrize(
+        ("sql", "problem"),
+        [
+            ("SELECT k.[Nope] FROM [dbo].[IdempotencyKeys] AS k", "Nope"),
+            ("SELECT k.[Key] FROM [dbo].[Nowhere] AS k", "Nowhere"),
+            ("SELECT k.[Key] FROM [dbo].[IdempotencyKeys] AS k LIMIT 1", "LIMIT"),
+            ("INSERT INTO [dbo].[IdempotencyKeys] ([Key]) VALUES (N'a') ON CONFLICT DO NOTHING", "ON"),
+            ("SELECT @undeclared", "undeclared"),
+        ],
+    )
+    def test_wrong_statement_is_found(self, checked, sql, problem):
+        found = check(schema(), {"wrong": {"sql": sql, "parameters": {}}})
+        assert problem in str(found)
+
+
+class TestSourceDocument:
+    """The names of source document 003, each in the compiled schema."""
+
+    def test_every_column_constraint_and_index_keeps_its_name(self):
+        made = "\n".join(migrations("mssql"))
+        for name in (
+            *("Id", "Key", "Route", "HttpMethod", "StatusCode", "ResponseBody", "ContentType", "CreatedAt"),
+            *("ExpiresAt", "IsProcessed", "ProcessingCompletedAt", "PK_IdempotencyKeys"),
+            *("UX_IdempotencyKey_Composite", "CK_StatusCode_Valid", "CK_ExpiresAt_Greater_Than_CreatedAt"),
+            *("IX_IdempotencyKeys_ExpiresAt", "IX_IdempotencyKeys_Route_CreatedAt"),
+        ):
+            assert f"[{name}]" in made
+        for part in (
+            "[Id] UNIQUEIDENTIFIER NOT NULL",
+            "[ResponseBody] NVARCHAR(MAX) NULL",
+            "[CreatedAt] DATETIME2(7) NOT NULL",
+            "PRIMARY KEY CLUSTERED ([Id] ASC)",
+            "CHECK ([StatusCode] BETWEEN 100 AND 599)",
+            "CHECK ([ExpiresAt] > [CreatedAt])",
+            "([ExpiresAt] ASC)\n  INCLUDE ([Key], [IsProcessed])",
+            "([Route], [CreatedAt] DESC)\n  INCLUDE ([HttpMethod], [StatusCode], [IsProcessed])",
+        ):
+            assert part in made
