@@ -24,6 +24,8 @@ TYPES = {
     "key_length": "INT",
     "version": "INT",
 }
+# The compiler knows the server's functions, but not this procedure of it.
+BUILT_IN = "[sys].[sp_getapplock]"
 # What is checked as part of the schema, not as a batch.
 SCHEMA = re.compile(r"schema_\d+|versions_table")
 
@@ -65,7 +67,8 @@ def batch(sql):
 
 class TestStatements:
     def test_every_statement_parses_and_every_column_is_there(self, checked):
-        assert checked == {}
+        problems = [problem for found in checked.values() for problem in found]
+        assert [problem for problem in problems if BUILT_IN not in problem] == []
 
     def test_statements_are_written_without_merge(self):
         assert not [name for name, sql in statements("mssql").items() if re.search(r"\bMERGE\b", sql)]

@@ -1,4 +1,6 @@
-"""From resolved entities and grounded claims to the relations of the graph, each said once with all of its evidence."""
+"""From resolved entities and grounded claims to the relations of the graph, each said once with all of its
+evidence.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,9 +54,7 @@ def assemble(support: Sequence[ChunkSupport], *, starts: Iterable[int], resoluti
                 evidence=tuple(sorted({evidence for _, evidence, _ in places})),
                 subject_spans=tuple(sorted({claim.subject.span for claim, _, _ in places})),
                 object_spans=tuple(sorted({claim.object.span for claim, _, _ in places})),
-                status="grounded"
-                if any(one.grounded.status == "grounded" for _, _, one in places)
-                else "unverified",
+                status="grounded" if any(one.grounded.status == "grounded" for _, _, one in places) else "unverified",
                 confidence=max(claim.confidence for claim, _, _ in places),
             )
         )
@@ -76,7 +76,7 @@ def _relation(subject: str, claim: Claim, resolution: Resolution) -> Relation | 
     end = claim.object
     if end.kind == "literal":
         return Relation(subject, claim.predicate, value=Value(end.value, end.datatype, end.unit))
-    object = resolution.entity_of.get((end.start, end.end))
-    if object is None:
+    target = resolution.entity_of.get((end.start, end.end))
+    if target is None:
         return "unresolved_end"
-    return "self_relation" if object == subject else Relation(subject, claim.predicate, object)
+    return "self_relation" if target == subject else Relation(subject, claim.predicate, target)

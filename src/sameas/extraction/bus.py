@@ -1,9 +1,9 @@
 """Where a run's events go: into its journal, and from there to everybody who listens.
 
-Rule: publishing never waits. Each subscriber has its own bounded queue; one that falls behind misses discovery and
-progress events (and is told how many), never a lifecycle or stage event, and slows neither the run nor another
-subscriber. Whoever comes late gets the run from its beginning out of the journal.
-Threads iterate a subscription, asyncio code iterates it with `async for`.
+Rule: publishing never waits. Each subscriber has its own bounded queue; one that falls behind misses
+discovery and progress events (and is told how many), never a lifecycle or stage event, and slows neither the
+run nor another subscriber. Whoever comes late gets the run from its beginning out of the journal. Threads
+iterate a subscription, asyncio code iterates it with `async for`.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from itertools import pairwise
 from typing import TypeVar
 
 import msgspec
@@ -37,7 +36,9 @@ class Backpressure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Subscription:
-    """One listener's queue. Iterate it in a thread or in asyncio, not both; it ends when the run has ended."""
+    """One listener's queue. Iterate it in a thread or in asyncio, not both; it ends when the run has
+    ended.
+    """
 
     def __init__(
         self, *, settings: Backpressure, past: Iterator[Event], warn: Callable[[int], BackpressureWarning]
@@ -72,10 +73,10 @@ class Subscription:
         while True:
             with self._ready:
                 self._ready.wait_for(self._has_something)
-                event = self._take()
-            if event is None:
+                taken = self._take()
+            if taken is None:
                 return
-            yield event
+            yield taken
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         for number, event in enumerate(self._past, 1):
@@ -89,10 +90,10 @@ class Subscription:
             while True:
                 with self._ready:
                     something = self._has_something()
-                    event = self._take() if something else None
+                    taken = self._take() if something else None
                     signal.clear()
-                if event is not None:
-                    yield event
+                if taken is not None:
+                    yield taken
                 elif something:
                     return
                 else:
@@ -220,15 +221,9 @@ class Bus:
             timestamp=int(self._clock() * 1000),
             sequence_number=number,
             progress=self._progress,
-            **fields,  # type: ignore[arg-type]
+            **fields,
         )
 
     def _warning(self, missed: int) -> BackpressureWarning:
         fields: dict[str, object] = {"dropped": missed, "queue_size": self._settings.queue_size}
         return self._make(BackpressureWarning, None, fields)
-
-
-def is_gapless(events: list[Event]) -> bool:
-    """Whether the numbered events of a list follow each other without a gap."""
-    numbers = [event.sequence_number for event in events if event.sequence_number is not None]
-    return all(right == left + 1 for left, right in pairwise(numbers))

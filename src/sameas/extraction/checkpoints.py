@@ -1,7 +1,7 @@
 """What is already done of a run, by stage and chunk, so that a crash or an edit costs only what is missing.
 
-Rule: a checkpoint is found by a digest of everything that went into it, so it can never be stale, and a wrong or damaged
-one is a miss. A partial result is never kept.
+Rule: a checkpoint is found by a digest of everything that went into it, so it can never be stale, and a wrong
+or damaged one is a miss. A partial result is never kept.
 """
 
 from typing import Protocol

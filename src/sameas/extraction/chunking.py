@@ -1,11 +1,13 @@
 """Chunks of a text: whole sentences and paragraphs, with offsets, cut where the text itself says.
 
-Rule: a boundary depends only on the characters near it. Every end of a sentence or paragraph has a rank (paragraphs
-first, then a checksum of the characters around it), and it is a boundary if no better one lies within `window`
-characters. So an edit far away leaves a chunk and its digest as they were. A stretch without such a boundary for
-`limit` characters is split at its best rank, counted from its own beginning; the next boundary restores the rhythm.
-Works on a stream with bounded memory, and in any script; words are not needed.
+Rule: a boundary depends only on the characters near it. Every end of a sentence or paragraph has a rank
+(paragraphs first, then a checksum of the characters around it), and it is a boundary if no better one lies
+within `window` characters. So an edit far away leaves a chunk and its digest as they were. A stretch without
+such a boundary for `limit` characters is split at its best rank, counted from its own beginning; the next
+boundary restores the rhythm. Works on a stream with bounded memory, and in any script; words are not needed.
 """
+
+# ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
 
 import hashlib
 import re
@@ -27,18 +29,23 @@ _SIGHT = 64
 _BLOCK = 1 << 16
 
 _CLOSERS = "\"'”’»)\\]」』）】》〉"
+_STOPS = ".!?…؟۔।॥։።။។‼⁇⁈⁉"
 _ENDS = re.compile(
-    rf"(?P<paragraph>\n\s*\n)"
+    rf"(?P<paragraph>\n[^\S\n]{{0,30}}\n+)"
     rf"|(?P<item>\n(?=[ \t]*(?:[-*+•‣#>|]|\d{{1,3}}[.)])[ \t]))"
     rf"|(?P<wide>[。！？｡]+[{_CLOSERS}]{{0,4}})"
-    rf"|(?P<stop>[.!?…؟۔।॥։።။។‼⁇⁈⁉]+[{_CLOSERS}]{{0,4}}(?=\s))"
+    # The look-behind starts a run of stops once: a megabyte of dots takes linear time.
+    rf"|(?P<stop>(?<![{_STOPS}])[{_STOPS}]++[{_CLOSERS}]{{0,4}}(?=\s))"
 )
 _BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"'“‘«])([^\s(\[\"'“‘«]{1,12})\Z")
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 # Titles and the like: a name or number follows, never a new sentence. Lower case, without their dot.
 _NEVER_LAST = frozenset(
-    "mr mrs ms mx dr prof st sr jr gen col lt sgt capt cpt cmdr adm maj rev hon gov sen rep pres fr mme mlle herr hr fig "
-    "figs no nos nr vol pp pg p art sec ch cf vs ca approx al eds ed dipl ing sra dra bzw vgl mt ft bros feat".split()
+    (
+        "mr mrs ms mx dr prof st sr jr gen col lt sgt capt cpt cmdr adm maj rev hon gov sen rep pres fr mme "
+        "mlle herr hr fig figs no nos nr vol pp pg p art sec ch cf vs ca approx al eds ed dipl ing sra dra "
+        "bzw vgl mt ft bros feat"
+    ).split()
 )
 _MONTHS = frozenset("jan feb mar apr jun jul aug sep sept oct nov dec".split())
 
@@ -88,7 +95,9 @@ def chunk_text(text: str, *, settings: ChunkSettings | None = None) -> list[Chun
 
 
 def iter_chunks(pieces: Iterable[str], *, settings: ChunkSettings | None = None) -> Iterator[Chunk]:
-    """The chunks of a normalised text that arrives in pieces; memory is bounded whatever the text's length."""
+    """The chunks of a normalised text that arrives in pieces; memory is bounded whatever the text's
+    length.
+    """
     cutter = _Cutter(settings or ChunkSettings())
     index = 0
     for piece in chain(pieces, (None,)):
@@ -142,16 +151,12 @@ class _Cutter:
         end = base + len(text)
         known = 0 if base == 0 else base + _SIGHT + _CONTEXT
         sure = end if final else end - _SIGHT - _CONTEXT
-        ranked = [
-            (base + at, _rank(text, at, level)) for at, level in _ends(text) if known <= base + at <= sure
-        ]
+        ranked = [(base + at, _rank(text, at, level)) for at, level in _ends(text) if known <= base + at <= sure]
         places = [place for place, _ in ranked]
         best = [
             place
             for index, (place, _) in enumerate(ranked)
-            if place > self._start
-            and (final or place + window <= sure)
-            and _is_best(ranked, index, window=window)
+            if place > self._start and (final or place + window <= sure) and _is_best(ranked, index, window=window)
         ]
         # Up to here every boundary is decided, so a stretch that ends before it may be split.
         horizon = end if final else sure - window
@@ -199,7 +204,9 @@ def _rank(text: str, at: int, level: int) -> tuple[int, int]:
 
 
 def _ends(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences and paragraphs end: the offset just after the last character, and the level, 0 for paragraphs."""
+    """Where sentences and paragraphs end: the offset just after the last character, and the level, 0 for
+    paragraphs.
+    """
     last: tuple[int, int] | None = None
     for match in _ENDS.finditer(text):
         kind = match.lastgroup
@@ -242,7 +249,9 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 
 def _safe_cut(text: str, start: int, wanted: int) -> int:
-    """A cut in text without sentence ends: after a blank if there is one near, never inside a character of several."""
+    """A cut in text without sentence ends: after a blank if there is one near, never inside a character of
+    several.
+    """
     for at in range(wanted, max(start, wanted - 200), -1):
         if text[at - 1].isspace():
             return at

@@ -1,7 +1,7 @@
 """A document: its text, and the way back from a character of the text to its place in the source.
 
-Rule: the pipeline works on the normalised text and stored offsets refer to it. The map to a caller's original is
-computed for each caller and never stored, because two originals can share one key.
+Rule: the pipeline works on the normalised text and stored offsets refer to it. The map to a caller's original
+is computed for each caller and never stored, because two originals can share one key.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What a run tells while it works: seventeen events, numbered without gaps in the order they happened.
 
-Rule: an event is frozen when it is made; its JSON form is camelCase, as in source document 001. What concerns one
-subscriber only (a backpressure_warning, a cache_hit after the run) has no sequence number.
+Rule: an event is frozen when it is made; its JSON form is camelCase, as in source document 001. What concerns
+one subscriber only (a backpressure_warning, a cache_hit after the run) has no sequence number.
 """
 
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -12,7 +12,9 @@ EventClass: TypeAlias = Literal["lifecycle", "stage", "progress", "discovery", "
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="type"):
-    """What every event has: ids, the time in milliseconds since 1970, its number, and the run's progress from 0 to 1."""
+    """What every event has: ids, the time in milliseconds since 1970, its number, and the run's progress
+    from 0 to 1.
+    """
 
     event_class: ClassVar[EventClass] = "control"
 
@@ -49,9 +51,7 @@ class ErrorReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     retry_after_ms: int | None = None
 
 
-class ExtractionStarted(
-    Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="extraction_started"
-):
+class ExtractionStarted(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="extraction_started"):
     event_class = "lifecycle"
     total_chunks: int | None = None
     total_characters: int | None = None
@@ -62,9 +62,7 @@ class ExtractionCompleted(Event, frozen=True, kw_only=True, rename="camel", tag=
     summary: Summary
 
 
-class ExtractionFailed(
-    Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="extraction_failed"
-):
+class ExtractionFailed(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="extraction_failed"):
     event_class = "lifecycle"
     error: ErrorReport
     partial_result: Any = None
@@ -91,9 +89,7 @@ class StageProgress(Event, frozen=True, kw_only=True, rename="camel", tag="stage
     items_total: int
 
 
-class StageCompleted(
-    Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="stage_completed"
-):
+class StageCompleted(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="stage_completed"):
     event_class = "stage"
     stage: str
     duration_ms: int
@@ -109,9 +105,7 @@ class ChunkStarted(Event, frozen=True, kw_only=True, rename="camel", tag="chunk_
     end: int
 
 
-class ChunkCompleted(
-    Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="chunk_completed"
-):
+class ChunkCompleted(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="chunk_completed"):
     event_class = "progress"
     stage: str
     chunk_index: int
@@ -145,18 +139,14 @@ class BudgetWarning(Event, frozen=True, kw_only=True, rename="camel", tag="budge
     message: str
 
 
-class TimeoutWarning(
-    Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="timeout_warning"
-):
+class TimeoutWarning(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="timeout_warning"):
     stage: str
     limit: Literal["soft", "hard"]
     timeout_ms: int
     chunk_index: int | None = None
 
 
-class ErrorRecoverable(
-    Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="error_recoverable"
-):
+class ErrorRecoverable(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="error_recoverable"):
     error: ErrorReport
     stage: str | None = None
     chunk_index: int | None = None

@@ -1,8 +1,8 @@
 """The one contract of everything that finds things in text: the lexicon, a learned model, a language model.
 
-Rule: an extractor sees one chunk and never another chunk's results, so that an edit does not cascade. It answers in
-the chunk's own offsets. Its name, version and settings are part of the key: equal identity, equal answers.
-Whatever it offers is checked by the guard; an extractor is never trusted.
+Rule: an extractor sees one chunk and never another chunk's results, so that an edit does not cascade. It
+answers in the chunk's own offsets. Its name, version and settings are part of the key: equal identity, equal
+answers. Whatever it offers is checked by the guard; an extractor is never trusted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,9 +55,7 @@ class Extractor(Protocol):
         """The typed mentions of the chunk, and its literals."""
         ...
 
-    async def extract_relations(
-        self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus
-    ) -> Found[Claim]:
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """The claims of the chunk between these mentions of it."""
         ...
 

@@ -9,7 +9,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -57,8 +57,8 @@ class Evidence(msgspec.Struct, frozen=True, order=True, rename="camel"):
 class Mention(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One place where the text names a thing or states a value.
 
-    `types` are class IRIs, most specific first; a literal has none and carries `value` and `datatype` instead.
-    `looks_like` is what the shape of a name alone suggests (person, organisation, place).
+    `types` are class IRIs, most specific first; a literal has none and carries `value` and `datatype`
+    instead. `looks_like` is what the shape of a name alone suggests (person, organisation, place).
     """
 
     start: int
@@ -95,7 +95,7 @@ class Claim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     confidence: float = 1.0
 
     @property
-    def order(self) -> tuple[object, ...]:
+    def order(self) -> tuple[Any, ...]:
         return (self.evidence, self.predicate, self.subject.order, self.object.order)
 
     def turned(self) -> "Claim":
@@ -131,7 +131,9 @@ class Value(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaul
 
 
 class Relation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Subject, property and object (an entity's id or a value), each tied to the characters that support it."""
+    """Subject, property and object (an entity's id or a value), each tied to the characters that support
+    it.
+    """
 
     subject: str
     predicate: str
@@ -152,7 +154,9 @@ class Relation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Rejection(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaults=True):
-    """Something an extractor offered and the pipeline refused; `count` says how often the same was refused."""
+    """Something an extractor offered and the pipeline refused; `count` says how often the same was
+    refused.
+    """
 
     start: int
     end: int
@@ -213,9 +217,7 @@ def merge_rejections(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
             rejection.detail,
         )
         seen = first.get(what)
-        first[what] = (
-            rejection if seen is None else msgspec.structs.replace(seen, count=seen.count + rejection.count)
-        )
+        first[what] = rejection if seen is None else msgspec.structs.replace(seen, count=seen.count + rejection.count)
     return tuple(sorted(first.values()))
 
 
@@ -223,7 +225,8 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 def entity_id(name_key: str, type_iri: str) -> str:
-    """A stable id of a thing from its name's normal form and its class: a readable part and 16 hex of a digest.
+    """A stable id of a thing from its name's normal form and its class: a readable part and 16 hex of a
+    digest.
 
     It depends on nothing else, so an edit elsewhere in the document leaves it as it is.
     """

@@ -1,8 +1,8 @@
 """Every relation rests on characters of the text: its subject, its object, and the words that connect them.
 
-Rule: a relation is grounded if its evidence is a stretch of the chunk that holds both ends. Evidence that misses an end
-is widened to the sentences of both and the relation is marked unverified, or dropped where so set. Ends too far apart
-are refused.
+Rule: a relation is grounded if its evidence is a stretch of the chunk that holds both ends. Evidence that
+misses an end is widened to the sentences of both and the relation is marked unverified, or dropped where so
+set. Ends too far apart are refused.
 """
 
 from typing import Literal, TypeAlias
@@ -35,18 +35,18 @@ class Grounded(msgspec.Struct, frozen=True):
 
 def ground(chunk: Chunk, claim: Claim, *, settings: GroundingSettings) -> Grounded | Rejection:
     """The claim tied to its evidence, or why it cannot be."""
-    subject, object, evidence = claim.subject.span, claim.object.span, claim.evidence
-    first = find_sentence(chunk.sentences, min(subject.start, object.start))
-    last = find_sentence(chunk.sentences, max(subject.end, object.end) - 1)
+    subject, target, evidence = claim.subject.span, claim.object.span, claim.evidence
+    first = find_sentence(chunk.sentences, min(subject.start, target.start))
+    last = find_sentence(chunk.sentences, max(subject.end, target.end) - 1)
     if last - first + 1 > settings.sentences:
         return _refused(claim, "evidence_too_far")
     inside = 0 <= evidence.start < evidence.end <= len(chunk.text)
-    if inside and evidence.covers(subject) and evidence.covers(object):
+    if inside and evidence.covers(subject) and evidence.covers(target):
         return Grounded(claim, "grounded")
     if settings.unverified == "drop":
         return _refused(claim, "no_evidence")
-    start = min(subject.start, object.start, chunk.sentences[first].start)
-    end = max(subject.end, object.end, chunk.sentences[last].end)
+    start = min(subject.start, target.start, chunk.sentences[first].start)
+    end = max(subject.end, target.end, chunk.sentences[last].end)
     return Grounded(msgspec.structs.replace(claim, evidence=Span(start, end)), "unverified")
 
 

@@ -1,8 +1,8 @@
 """Nothing enters the graph that the text does not say or the ontology does not know.
 
-Rule: whatever an extractor offers is data. A name must stand in the text, a class and a property must be in the ontology,
-and domain and range must hold, subclasses included; a relation that only holds the other way round is turned. What fails
-goes to the ledger with a reason code, never to the graph.
+Rule: whatever an extractor offers is data. A name must stand in the text, a class and a property must be in
+the ontology, and domain and range must hold, subclasses included; a relation that only holds the other way
+round is turned. What fails goes to the ledger with a reason code, never to the graph.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,9 +52,7 @@ class Guard:
             kept[known.order] = known
         return Checked(tuple(sorted(kept.values(), key=lambda mention: mention.order)), tuple(rejected))
 
-    def claims(
-        self, chunk: Chunk, offered: Iterable[Claim], *, mentions: Sequence[Mention]
-    ) -> Checked[Claim]:
+    def claims(self, chunk: Chunk, offered: Iterable[Claim], *, mentions: Sequence[Mention]) -> Checked[Claim]:
         """The claims between these mentions that the ontology allows, turned round where only that holds."""
         ends = {(mention.start, mention.end): mention for mention in mentions}
         kept: dict[tuple[object, ...], Claim] = {}
@@ -96,19 +94,17 @@ class Guard:
     def _is_class(self, iri: str) -> bool:
         return iri in self._index.classes or iri == THING
 
-    def _claim(
-        self, chunk: Chunk, claim: Claim, ends: dict[tuple[int, int], Mention]
-    ) -> Claim | RejectionCode:
+    def _claim(self, chunk: Chunk, claim: Claim, ends: dict[tuple[int, int], Mention]) -> Claim | RejectionCode:
         if claim.predicate not in self._index.properties:
             return "unknown_relation"
-        subject, object = self._end(chunk, claim.subject, ends), self._end(chunk, claim.object, ends)
-        if subject is None or object is None:
+        subject, target = self._end(chunk, claim.subject, ends), self._end(chunk, claim.object, ends)
+        if subject is None or target is None:
             return "unresolved_end"
-        if subject.span == object.span:
+        if subject.span == target.span:
             return "self_relation"
-        claim = msgspec.structs.replace(claim, subject=subject, object=object)
+        claim = msgspec.structs.replace(claim, subject=subject, object=target)
         if subject.kind == "literal":
-            if object.kind == "literal":
+            if target.kind == "literal":
                 return "domain_mismatch"
             claim = claim.turned()
         verdict = self._verdict(claim.subject, claim.predicate, claim.object)
@@ -127,8 +123,8 @@ class Guard:
             return mention if self._index.is_datatype(mention.datatype) else None
         return known if known.kind != "literal" else None
 
-    def _verdict(self, subject: Mention, predicate: str, object: Mention) -> Verdict:
-        values = (object.datatype,) if object.kind == "literal" else object.types
+    def _verdict(self, subject: Mention, predicate: str, target: Mention) -> Verdict:
+        values = (target.datatype,) if target.kind == "literal" else target.types
         best = Verdict.NO
         for subject_type in subject.types:
             for value in values:
@@ -145,9 +141,7 @@ class Guard:
     def _blame(self, claim: Claim) -> RejectionCode:
         tree = self._index.class_tree
         domain = self._index.domain(claim.predicate)
-        fits = any(
-            all(not tree.above(iri).isdisjoint(group) for group in domain) for iri in claim.subject.types
-        )
+        fits = any(all(not tree.above(iri).isdisjoint(group) for group in domain) for iri in claim.subject.types)
         return "range_mismatch" if fits else "domain_mismatch"
 
 
@@ -156,7 +150,7 @@ def _placed(text: str, mention: Mention) -> Mention | None:
     said = mention.text
     if not said.strip():
         return None
-    if 0 <= mention.start and text[mention.start : mention.end] == said:
+    if mention.start >= 0 and text[mention.start : mention.end] == said:
         return mention
     start = max(0, mention.start)
     after = text.find(said, start)

@@ -1,8 +1,9 @@
-"""The journal of a run: one event a line, appended as it happens; an event's number is its line number, from 1.
+"""The journal of a run: one event a line, appended as it happens; an event's number is its line number, from
+1.
 
-Rule: a line counts when its newline is there. On reopening, a torn last line is cut off, so that a number is never
-used twice and none is missing. Events are flushed to the operating system one by one; lifecycle and stage events are
-also forced to the disk.
+Rule: a line counts when its newline is there. On reopening, a torn last line is cut off, so that a number is
+never used twice and none is missing. Events are flushed to the operating system one by one; lifecycle and
+stage events are also forced to the disk.
 """
 
 import os
@@ -34,7 +35,7 @@ class Journal(Protocol):
     def close(self) -> None: ...
 
 
-class JournalDamaged(Exception):
+class JournalDamagedError(Exception):
     """A line in the middle of a journal is not an event: move the run's folder away and extract again."""
 
 
@@ -74,7 +75,7 @@ class NoJournal:
         _check_number(event, self._length + 1)
         self._length += 1
 
-    def read(self, *, after: int = 0, up_to: int | None = None) -> Iterator[ProgressEvent]:  # noqa: ARG002
+    def read(self, *, after: int = 0, up_to: int | None = None) -> Iterator[ProgressEvent]:
         return iter(())
 
     def close(self) -> None:
@@ -128,9 +129,9 @@ def read_journal(path: Path, *, after: int = 0, up_to: int | None = None) -> Ite
             try:
                 event = decode_event(line)
             except ValueError as error:
-                raise JournalDamaged(f"line {number} of {path.name} is not an event: {error}") from error
+                raise JournalDamagedError(f"line {number} of {path.name} is not an event: {error}") from error
             if event.sequence_number != number:
-                raise JournalDamaged(f"line {number} of {path.name} has number {event.sequence_number}")
+                raise JournalDamagedError(f"line {number} of {path.name} has number {event.sequence_number}")
             yield event
 
 

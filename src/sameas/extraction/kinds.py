@@ -1,4 +1,6 @@
-"""Which classes of an ontology are of people, organisations or places, by their labels and those above them."""
+"""Which classes of an ontology are of people, organisations or places, by their labels and those above
+them.
+"""
 
 from typing import Literal, TypeAlias
 
@@ -29,18 +31,22 @@ _GENERAL: dict[ShapeKind, tuple[str, ...]] = {
         "lieu",
     ),
 }
-_WORDS: dict[str, ShapeKind] = {
-    word: kind
-    for kind, words in {
-        "person": """person human people man woman author writer actor director artist musician politician scientist engineer player
-            athlete employee character composer singer monarch officer mensch personne persona""",
-        "organisation": """organization organisation company corporation business institution university school college agency party team club
-            band studio label publisher manufacturer developer group bank museum unternehmen""",
-        "place": """place location city country region settlement town village state province continent river lake mountain island sea
-            ocean county district territory municipality planet airport station ort lieu stadt land""",
-    }.items()
-    for word in words.split()
-}  # type: ignore[assignment]
+_KIND_WORDS: dict[ShapeKind, str] = {
+    "person": """
+        person human people man woman author writer actor director artist musician politician scientist
+        engineer player athlete employee character composer singer monarch officer mensch personne persona
+    """,
+    "organisation": """
+        organization organisation company corporation business institution university school college agency
+        party team club band studio label publisher manufacturer developer group bank museum unternehmen
+    """,
+    "place": """
+        place location city country region settlement town village state province continent river lake
+        mountain island sea ocean county district territory municipality planet airport station ort lieu
+        stadt land
+    """,
+}
+_WORDS: dict[str, ShapeKind] = {word: kind for kind, words in _KIND_WORDS.items() for word in words.split()}
 
 
 class ClassKinds:
@@ -58,10 +64,9 @@ class ClassKinds:
         """The kind that a class's own label, or the nearest above it, speaks of."""
         known = self._known.get(class_iri)
         if known is None:
-            above = self._index.class_tree.above(class_iri) - {class_iri}
-            known = self._own.get(class_iri, "") or next(
-                (kind for iri in sorted(above) if (kind := self._own.get(iri, ""))), ""
-            )
+            above = sorted(self._index.class_tree.above(class_iri) - {class_iri})
+            kinds = [kind for iri in (class_iri, *above) if (kind := self._own.get(iri, ""))]
+            known = kinds[0] if kinds else ""
             self._known[class_iri] = known
         return known
 

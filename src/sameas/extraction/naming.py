@@ -1,9 +1,11 @@
 """When two names can be one: normal forms, initials, and a careful eye for slips of the pen.
 
-Rule: a name's normal form ignores case, accents, punctuation, articles, titles and legal forms. Two different words are
-a slip only if they are long, begin alike, hold no digit and differ by one letter: `Micorsoft`, never `Anna` and `Anne`,
-`North` and `South`, `Boeing 747` and `Boeing 777`.
+Rule: a name's normal form ignores case, accents, punctuation, articles, titles and legal forms. Two different
+words are a slip only if they are long, begin alike, hold no digit and differ by one letter: `Micorsoft`,
+never `Anna` and `Anne`, `North` and `South`, `Boeing 747` and `Boeing 777`.
 """
+
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
 
 import re
 import unicodedata
@@ -14,10 +16,15 @@ from rapidfuzz.distance import OSA
 _NOT_WORDS = re.compile(r"[^\w]+")
 _ARTICLES = frozenset("the a an der die das le la les l el los las il lo gli".split())
 _TITLES = frozenset(
-    "mr mrs ms mx miss dr prof professor sir dame lady lord herr frau monsieur madame señor señora sra mme mlle dra".split()
+    (
+        "mr mrs ms mx miss dr prof professor sir dame lady lord herr frau monsieur madame señor señora sra mme mlle dra"
+    ).split()
 )
 _LEGAL = frozenset(
-    "inc ltd limited llc plc corp corporation company co gmbh ag se kg sa sas sarl spa bv nv ab oy as pty incorporated".split()
+    (
+        "inc ltd limited llc plc corp corporation company co gmbh ag se kg sa sas sarl spa bv nv ab oy as pty "
+        "incorporated"
+    ).split()
 )
 _LINKS = frozenset("of the and for de la du des del di da do van von der den y e et und &".split())
 _SHORTEST_SLIP_WORD = 7
@@ -31,9 +38,7 @@ def name_key(name: str) -> str:
     swapped = _COMMA_NAME.match(name)
     if swapped and not _LEGAL & set(swapped[2].lower().rstrip(".").split()):
         name = f"{swapped[2]} {swapped[1]}"
-    plain = "".join(
-        sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
-    )
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign))
     words = [word for word in _NOT_WORDS.sub(" ", plain.replace("'s ", " ")).split() if word]
     while len(words) > 1 and (words[0] in _ARTICLES or words[0] in _TITLES):
         words = words[1:]
@@ -51,7 +56,7 @@ def initials(key: str) -> str:
 def is_acronym(name: str) -> bool:
     """Whether a name is written like an acronym: two to eight capitals, dots allowed."""
     bare = name.replace(".", "").removesuffix("s") if name[:-1].isupper() else name.replace(".", "")
-    return 2 <= len(bare) <= _LONGEST_ACRONYM and bare.isupper() and bare.isalpha()  # noqa: PLR2004 (one letter is an initial)
+    return 2 <= len(bare) <= _LONGEST_ACRONYM and bare.isupper() and bare.isalpha()
 
 
 def is_slip(one: str, other: str) -> bool:
@@ -66,16 +71,18 @@ def is_slip(one: str, other: str) -> bool:
     if min(len(a), len(b)) < _SHORTEST_SLIP_WORD or a[0] != b[0] or any(sign.isdigit() for sign in a + b):
         return False
     # A plural or another ending is another word.
-    return OSA.distance(a, b) == 1 and not (a.removesuffix("s") == b.removesuffix("s"))
+    return OSA.distance(a, b) == 1 and a.removesuffix("s") != b.removesuffix("s")
 
 
-def neighbours(key: str) -> set[str]:
-    """Forms that a key shares with every key one slip away: itself, and with one letter of a long word left out."""
-    found = {key}
-    words = key.split()
-    for number, word in enumerate(words):
+def neighbours(key: str) -> list[str]:
+    """Forms that a key shares with every key one slip away: itself, and with one letter of a long word left
+    out.
+    """
+    found = [key]
+    start = 0
+    for word in key.split(" "):
         if len(word) >= _SHORTEST_SLIP_WORD:
-            before, after = " ".join(words[:number]), " ".join(words[number + 1 :])
             # The first letter is never left out: it must be the same.
-            found.update(f"{before} {word[:at]}{word[at + 1 :]} {after}" for at in range(1, len(word)))
+            found.extend(key[:at] + key[at + 1 :] for at in range(start + 1, start + len(word)))
+        start += len(word) + 1
     return found

@@ -1,15 +1,17 @@
 """From text to graph: the seven stages in order, with events, time limits, checkpoints and cancellation.
 
-Rule: the result depends on the text, the ontology, the extractor and the settings of `key_params`, and on nothing else:
-not on concurrency, not on the order in which chunks finish, not on Python's hash seed. A run that ends early answers with
-what it has and says so; only a whole one is COMPLETE. The pipeline keeps nothing itself.
+Rule: the result depends on the text, the ontology, the extractor and the settings of `key_params`, and on
+nothing else: not on concurrency, not on the order in which chunks finish, not on Python's hash seed. A run
+that ends early answers with what it has and says so; only a whole one is COMPLETE. The pipeline keeps nothing
+itself.
 """
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +22,7 @@ from sameas.extraction.chunking import ChunkSettings
 from sameas.extraction.document import normalized_pieces
 from sameas.extraction.events import (
     ErrorReport,
+    Event,
     ExtractionCancelled,
     ExtractionCompleted,
     ExtractionFailed,
@@ -27,12 +30,14 @@ from sameas.extraction.events import (
     StageCompleted,
     StageStarted,
     Summary,
+    TimeoutWarning,
 )
 from sameas.extraction.extractor import Extractor, extractor_digest, extractor_identity
 from sameas.extraction.graph import KnowledgeGraph, Rejection
 from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.guard import Guard
 from sameas.extraction.journal import NoJournal
+from sameas.extraction.outcome import ExtractionResult, outcome_of
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
 from sameas.extraction.resolution import Resolution
 from sameas.extraction.stages import (
@@ -49,27 +54,17 @@ from sameas.extraction.stages import (
 )
 from sameas.extraction.stages.chunkwise import ChunkStage, Conditions, over_chunks
 from sameas.extraction.stages.identity import StageIdentity
+from sameas.extraction.stages.progress import progress_of
 from sameas.extraction.stages.spool import ChunkSpool
-from sameas.extraction.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOut, StageTimeout, within
+from sameas.extraction.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, StageTimeout, within
 from sameas.ontology.focus import Focuser, FocusSettings
 from sameas.ontology.index import OntologyIndex
 
 T = TypeVar("T")
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 PIPELINE_VERSION = "1"
-RunOutcome: TypeAlias = Literal[
-    "COMPLETE", "PARTIAL_ENTITY_ONLY", "PARTIAL_EARLY_EXIT", "FALLBACK_CACHE", "EMPTY"
-]
-# How much of a run each stage is, for the progress that people see; the order is the stages'.
-_SHARES: Mapping[StageName, float] = {
-    "chunking": 0.03,
-    "property_scoping": 0.02,
-    "entity_extraction": 0.45,
-    "entity_resolution": 0.03,
-    "relation_extraction": 0.35,
-    "grounding": 0.07,
-    "serialization": 0.05,
-}
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,18 +80,6 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     def __post_init__(self) -> None:
         if self.concurrency < 1:
             raise ValueError("concurrency must be at least 1")
-
-
-class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph, how the run ended, and the graph's files."""
-
-    graph: KnowledgeGraph
-    outcome: RunOutcome
-    outputs: Mapping[OutputFormat, bytes]
-    chunks: int
-    chunks_from_checkpoints: int
-    chunks_ended_early: int
-    duration_ms: int
 
 
 class Pipeline:
@@ -148,17 +131,23 @@ class Pipeline:
             extractor=self._extractor.name,
             extractor_version=self._extractor.version,
         )
+        # A task of its own: whoever cancels this call still gets the run's last event before it returns.
+        work = asyncio.ensure_future(run.go(text, formats=formats, output=output))
         try:
-            return await run.go(text, formats=formats, output=output)
-        except asyncio.CancelledError:
-            run.bus.emit(ExtractionCancelled, reason="cancelled by its owner")
-            raise
-        except Exception as error:
-            report = ErrorReport(code=type(error).__name__, message=str(error), recoverable=False)
-            run.bus.emit(ExtractionFailed, error=report)
-            raise
+            await asyncio.wait({work})
         finally:
-            run.bus.close()
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+                run.end(ExtractionCancelled, reason="cancelled by its owner")
+        error = None if work.cancelled() else work.exception()
+        if work.cancelled():
+            run.end(ExtractionCancelled, reason="cancelled from within")
+        elif error is not None:
+            report = ErrorReport(code=type(error).__name__, message=str(error), recoverable=False)
+            run.end(ExtractionFailed, error=report)
+        run.bus.close()
+        return work.result()
 
 
 class _Run:
@@ -198,14 +187,10 @@ class _Run:
             await self._chunk(text)
             starts = [chunk.start for chunk in self._chunks]
             foci = await self._each(ScopingStage(self._focuser))
-            mentions = await self._each(
-                EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity)
-            )
+            mentions = await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
             resolution = await self._resolve(mentions, starts)
             claims = await self._each(
-                RelationStage(
-                    self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity
-                )
+                RelationStage(self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity)
             )
             support = await self._each(GroundingStage(self._settings.grounding, found=claims))
         finally:
@@ -214,23 +199,28 @@ class _Run:
         outputs = await self._write(graph, formats, output)
         return self._finish(graph, outputs)
 
+    def end(self, kind: type[Event], **fields: object) -> None:
+        """Say how the run ended, as its last event."""
+        self.bus.emit(kind, **fields)
+        self.bus.close()
+
     async def _chunk(self, text: str | Iterable[str]) -> None:
-        async with self._stage("chunking"):
+        with self._stage("chunking"):
             stage = ChunkingStage(self._settings.chunking, limits=self._conditions.timeouts["chunking"])
             pieces = normalized_pieces((text,) if isinstance(text, str) else text)
-            done = await stage.run(pieces, bus=self.bus)
+            done = await stage.run(map(_writable, pieces), bus=self.bus)
             self._chunks, self._stage_early = done.chunks, done.ended_early
             self._early["chunking"] = int(done.ended_early)
             self._count = len(done.chunks)
 
     async def _each(self, stage: ChunkStage[T]) -> list[T]:
-        async with self._stage(stage.name):
+        with self._stage(stage.name):
             done = await over_chunks(
                 stage,
                 self._chunks,
                 total=len(self._chunks),
                 conditions=self._conditions,
-                progress=_progress_of(stage.name),
+                progress=progress_of(stage.name),
             )
             self._early[stage.name] = done.ended_early
             self._stage_early = done.ended_early > 0
@@ -239,7 +229,7 @@ class _Run:
         return done.results
 
     async def _resolve(self, mentions: list[ChunkMentions], starts: list[int]) -> Resolution:
-        async with self._stage("entity_resolution"):
+        with self._stage("entity_resolution"):
             stage = ResolutionStage(self._index)
             # In a thread: it is one long calculation, and events and cancellation must go on.
             resolution = await asyncio.to_thread(stage.run, mentions, starts=starts)
@@ -249,18 +239,21 @@ class _Run:
     async def _write(
         self, graph: KnowledgeGraph, formats: Sequence[OutputFormat], output: OutputContext
     ) -> dict[OutputFormat, bytes]:
-        async with self._stage("serialization"):
+        with self._stage("serialization"):
             stage = SerializationStage(output, formats=formats)
             limits = self._conditions.timeouts["serialization"]
             outputs: dict[OutputFormat, bytes] = {}
             try:
+                if not formats:
+                    return outputs
                 outputs = await within(
                     "serialization",
                     lambda: asyncio.to_thread(stage.run, graph),
                     limits=limits,
-                    on_soft=lambda: None,
+                    on_soft=lambda: self._warn("serialization", "soft", limits.soft_ms),
                 )
-            except StageTimedOut:
+            except StageTimedOutError:
+                self._warn("serialization", "hard", limits.hard_ms)
                 self._early["serialization"] = 1
                 self._stage_early = True
             self._count = len(outputs)
@@ -276,11 +269,10 @@ class _Run:
     ) -> KnowledgeGraph:
         assembled = assemble(support, starts=starts, resolution=resolution)
         self._rejected.extend(assembled.rejected)
-        for group in (mentions, claims, support):
-            for chunk, start in zip(group, starts, strict=True):
-                self._rejected.extend(rejection.shifted(start) for rejection in chunk.rejected)
-        for noted in (*mentions, *claims):
-            self._notes.update(noted.notes)
+        for said, claimed, grounded, start in zip(mentions, claims, support, starts, strict=True):
+            self._notes.update(said.notes, claimed.notes)
+            refused = (*said.rejected, *claimed.rejected, *grounded.rejected)
+            self._rejected.extend(rejection.shifted(start) for rejection in refused)
         return KnowledgeGraph.of(
             entities=resolution.entities,
             relations=assembled.relations,
@@ -292,7 +284,7 @@ class _Run:
         early = sum(self._early.values())
         result = ExtractionResult(
             graph=graph,
-            outcome=_outcome(graph, ended_early=early > 0),
+            outcome=outcome_of(graph, ended_early=early > 0),
             outputs=outputs,
             chunks=len(self._chunks),
             chunks_from_checkpoints=self._reused,
@@ -312,13 +304,16 @@ class _Run:
         )
         return result
 
-    @asynccontextmanager
-    async def _stage(self, name: StageName) -> AsyncIterator[None]:
+    def _warn(self, stage: StageName, limit: str, timeout_ms: int) -> None:
+        self.bus.emit(TimeoutWarning, stage=stage, limit=limit, timeout_ms=timeout_ms)
+
+    @contextmanager
+    def _stage(self, name: StageName) -> Iterator[None]:
         self.bus.emit(StageStarted, stage=name)
         began = time.monotonic()
         self._count, self._stage_early = 0, False
         yield
-        self.bus.advance(_progress_of(name)[1])
+        self.bus.advance(progress_of(name)[1])
         self.bus.emit(
             StageCompleted,
             stage=name,
@@ -328,18 +323,8 @@ class _Run:
         )
 
 
-def _progress_of(stage: StageName) -> tuple[float, float]:
-    before = 0.0
-    for name, share in _SHARES.items():
-        if name == stage:
-            return before, before + share
-        before += share
-    raise KeyError(stage)
-
-
-def _outcome(graph: KnowledgeGraph, *, ended_early: bool) -> RunOutcome:
-    if not ended_early:
-        return "COMPLETE"
-    if not graph.entities:
-        return "EMPTY"
-    return "PARTIAL_EARLY_EXIT" if graph.relations else "PARTIAL_ENTITY_ONLY"
+def _writable(piece: str) -> str:
+    """The piece with U+FFFD for lone surrogates, which no encoding can write; every offset stays."""
+    if piece.isascii():
+        return piece
+    return _SURROGATES.sub("\ufffd", piece)

@@ -1,14 +1,15 @@
 """One entity for each thing that a document mentions.
 
-Rule: the outcome depends on the mentions and their places, never on the order they arrive in. Names are one thing if
-their normal forms are equal and their classes agree; then acronyms, short forms of a name that stands before them, and
-slips of the pen are joined to the one name that they fit. Where two names fit, nothing is joined.
-Never quadratic: names meet only in blocks that they share.
+Rule: the outcome depends on the mentions and their places, never on the order they arrive in. Names are one
+thing if their normal forms are equal and their classes agree; then acronyms, short forms of a name that
+stands before them, and slips of the pen are joined to the one name that they fit. Where two names fit,
+nothing is joined. Never quadratic: names meet only in blocks that they share.
 """
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 from sameas.extraction.graph import Entity, Evidence, Mention, entity_id
@@ -87,8 +88,7 @@ class _Resolver:
             fitting = [
                 cluster
                 for cluster in clusters
-                if self._agree(cluster.types, types)
-                and not (individual and cluster.individual not in ("", individual))
+                if self._agree(cluster.types, types) and not (individual and cluster.individual not in ("", individual))
             ]
             # A general class fits several specific ones: the most mentioned of them has it.
             home = min(fitting, key=lambda cluster: (-len(cluster.mentions), cluster.order), default=None)
@@ -125,7 +125,9 @@ class _Resolver:
         return pairs
 
     def _short_forms(self, clusters: list[_Cluster]) -> list[_Cluster]:
-        """`Ms Stone` after `Alice Stone`, `Acme` after `Acme Robotics`: each mention goes to the nearest name before it."""
+        """`Ms Stone` after `Alice Stone`, `Acme` after `Acme Robotics`: each mention goes to the nearest
+        name before it.
+        """
         by_word: dict[str, list[_Cluster]] = defaultdict(list)
         for cluster in clusters:
             for word in self._short_words(cluster):
@@ -156,7 +158,9 @@ class _Resolver:
         return kept
 
     def _short_words(self, cluster: _Cluster) -> set[str]:
-        """The words that can stand for a whole name: a person's first or last, an organisation's first, no place's."""
+        """The words that can stand for a whole name: a person's first or last, an organisation's first, no
+        place's.
+        """
         words = cluster.key.split()
         if len(words) == 1 or not cluster.types:
             return set()
@@ -169,17 +173,20 @@ class _Resolver:
                 return set()
 
     def _slips(self, clusters: list[_Cluster]) -> list[tuple[_Cluster, _Cluster]]:
-        blocks: dict[str, list[_Cluster]] = defaultdict(list)
+        first: dict[str, _Cluster] = {}
+        blocks: dict[str, list[_Cluster]] = {}
         for cluster in clusters:
             for form in neighbours(cluster.key):
-                blocks[form].append(cluster)
+                # Nearly every form is met once: only the others need a list.
+                known = first.setdefault(form, cluster)
+                if known is not cluster:
+                    blocks.setdefault(form, [known]).append(cluster)
         candidates: dict[tuple[str, Types, str], dict[tuple[str, Types, str], _Cluster]] = defaultdict(dict)
         for block in blocks.values():
-            if 1 < len(block) <= _LARGEST_BLOCK:
-                for one in block:
-                    for other in block:
-                        if one is not other and _rarer(one, other) and is_slip(one.key, other.key):
-                            candidates[one.order][other.order] = other
+            if len(block) <= _LARGEST_BLOCK:
+                for one, other in permutations(block, 2):
+                    if _rarer(one, other) and is_slip(one.key, other.key):
+                        candidates[one.order][other.order] = other
         by_order = {cluster.order: cluster for cluster in clusters}
         pairs = []
         for order in sorted(candidates):
@@ -205,7 +212,9 @@ class _Resolver:
         return [cluster for cluster in clusters if id(cluster) not in moved]
 
     def _agree(self, one: Types, other: Types) -> bool:
-        """Whether a thing can have both: some class of one is, or is below or above, some class of the other."""
+        """Whether a thing can have both: some class of one is, or is below or above, some class of the
+        other.
+        """
         if one == other or not one or not other:
             return True
         asked = (one, other)

@@ -1,8 +1,8 @@
 """How long one chunk's work in a stage may take: a soft limit that warns and a hard one that ends it.
 
-Rule: only work counts. Whoever waits for permission to work (a rate limiter) wraps the wait in `paused()`, and the
-clock stands still meanwhile; else fifty calls a minute would make every long text partial.
-The clock is the event loop's own.
+Rule: only work counts. Whoever waits for permission to work (a rate limiter) wraps the wait in `paused()`,
+and the clock stands still meanwhile; else fifty calls a minute would make every long text partial. The clock
+is the event loop's own.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -61,13 +61,11 @@ STAGE_TIMEOUTS: Mapping[StageName, StageTimeout] = MappingProxyType(
 )
 
 
-class StageTimedOut(Exception):
+class StageTimedOutError(Exception):
     """The hard limit of a stage passed."""
 
     def __init__(self, stage: StageName, *, timeout_ms: int) -> None:
-        super().__init__(
-            f"stage {stage} ended after {timeout_ms} ms of work on one chunk; raise its hard limit"
-        )
+        super().__init__(f"stage {stage} ended after {timeout_ms} ms of work on one chunk; raise its hard limit")
         self.stage = stage
         self.timeout_ms = timeout_ms
 
@@ -79,20 +77,21 @@ class Stopwatch:
         self._loop = asyncio.get_running_loop()
         self._limits = limits
         self._on_soft = on_soft
+        self._task: asyncio.Future[Any] | None = None
         self._worked = 0.0
         self._since: float | None = None
         self._pauses = 0
-        self._timeout: asyncio.Timeout | None = None
-        self._soft_timer: asyncio.TimerHandle | None = None
+        self._timers: list[asyncio.TimerHandle] = []
         self.soft_passed = False
+        self.hard_passed = False
 
-    def start(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
+    def start(self, task: asyncio.Future[Any]) -> None:
+        self._task = task
         self._run()
 
     def stop(self) -> None:
         self._stand()
-        self._timeout = None
+        self._task = None
 
     def pause(self) -> None:
         self._pauses += 1
@@ -101,33 +100,32 @@ class Stopwatch:
 
     def resume(self) -> None:
         self._pauses -= 1
-        if self._pauses == 0 and self._timeout is not None:
+        if self._pauses == 0 and self._task is not None:
             self._run()
 
     def _run(self) -> None:
-        now = self._loop.time()
-        self._since = now
-        if self._timeout is not None:
-            self._timeout.reschedule(now + self._limits.hard_ms / 1000 - self._worked)
+        self._since = self._loop.time()
+        began = self._since - self._worked
+        self._timers = [self._loop.call_at(began + self._limits.hard_ms / 1000, self._end)]
         if not self.soft_passed:
-            self._soft_timer = self._loop.call_at(
-                now + self._limits.soft_ms / 1000 - self._worked, self._warn
-            )
+            self._timers.append(self._loop.call_at(began + self._limits.soft_ms / 1000, self._warn))
 
     def _stand(self) -> None:
         if self._since is not None:
             self._worked += self._loop.time() - self._since
             self._since = None
-        if self._soft_timer is not None:
-            self._soft_timer.cancel()
-            self._soft_timer = None
-        if self._timeout is not None and not self._timeout.expired():
-            self._timeout.reschedule(None)
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = []
 
     def _warn(self) -> None:
         self.soft_passed = True
-        self._soft_timer = None
         self._on_soft()
+
+    def _end(self) -> None:
+        self.hard_passed = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 _current: ContextVar[Stopwatch | None] = ContextVar("sameas_stage_stopwatch", default=None)
@@ -156,20 +154,23 @@ def paused() -> Iterator[None]:
 async def within(
     stage: StageName, work: Callable[[], Awaitable[T]], *, limits: StageTimeout, on_soft: Callable[[], None]
 ) -> T:
-    """The result of the work, or `StageTimedOut` after its hard limit; `on_soft` is called once at the soft one."""
+    """The result of the work, or `StageTimedOutError` after its hard limit; `on_soft` is called once at
+    the soft one.
+    """
     stopwatch = Stopwatch(limits, on_soft=on_soft)
     token = _current.set(stopwatch)
-    timeout = asyncio.timeout(None)
     try:
-        async with timeout:
-            stopwatch.start(timeout)
-            try:
-                return await work()
-            finally:
-                stopwatch.stop()
-    except TimeoutError:
-        if timeout.expired():
-            raise StageTimedOut(stage, timeout_ms=limits.hard_ms) from None
-        raise
+        # The task takes the stopwatch with it, in its copy of the context.
+        task = asyncio.ensure_future(work())
     finally:
         _current.reset(token)
+    stopwatch.start(task)
+    try:
+        await asyncio.wait({task})
+    finally:
+        stopwatch.stop()
+        # Whoever cancels us cancels the work; done work does not mind.
+        task.cancel()
+    if task.cancelled() and stopwatch.hard_passed:
+        raise StageTimedOutError(stage, timeout_ms=limits.hard_ms)
+    return task.result()

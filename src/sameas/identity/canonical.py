@@ -232,10 +232,11 @@ class _Walk:
 
     def elements(self, items: list[Any] | tuple[Any, ...], exclusions: Exclusions) -> Json:
         self.enter(items)
-        inner: Any = exclusions.get("", _NOTHING)
+        inner = exclusions.get("", _NOTHING)
+        kept = () if inner is None else items
         plain: list[Any] = []
         try:
-            plain.extend(self.plain(item, inner) for item in (() if inner is None else items))
+            plain.extend(self.plain(item, inner or _NOTHING) for item in kept)
         except NotCanonical as error:
             raise error.inside(f"[{len(plain)}]") from None
         self.ancestors.discard(id(items))

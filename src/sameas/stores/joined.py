@@ -75,7 +75,7 @@ def joined(connection: Any, now: Callable[[], int]) -> Iterator[Joined]:
 @asynccontextmanager
 async def ajoined(connection: Any, now: Callable[[], int]) -> AsyncIterator[AsyncJoined]:
     """`joined`, for tasks."""
-    if hasattr(connection, "connection"):
+    if not hasattr(connection, "get_raw_connection"):
         connection = await connection.connection()
     raw = (await connection.get_raw_connection()).driver_connection
     performer = AsyncJoined(connection, now)

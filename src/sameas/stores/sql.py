@@ -6,22 +6,20 @@ connection, so that record and business rows commit or vanish together.
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
-import msgspec
 from msgspec import Struct
 
 from sameas.once import protocol
 from sameas.once.errors import StoreUnavailable
 from sameas.once.record import (
     LOST,
-    About,
     Accepted,
     Acquired,
     Answer,
+    Busy,
     Claim,
     ClaimRequest,
     Identity,
@@ -32,14 +30,14 @@ from sameas.once.record import (
 )
 from sameas.once.script import Script
 from sameas.once.store import Backend, Page, Query, Selection, cursor, cursor_position
+from sameas.stores.faults import RowLocked
+from sameas.stores.rows import Row, claim_values, outcome_values, record_of, tags_text
 from sameas.stores.statements import statements
 
-Row = Sequence[Any]
+__all__ = ["Performer", "Row", "SqlBackend", "Statement", "Where"]
 
 # A record can change between a look and a claim; somebody else then got further, so this cannot go on for ever.
-_LOOKS = 50
-
-_STATES = {state.value: state for state in State}
+LOOKS = 50
 
 
 class Statement(Struct, frozen=True):
@@ -51,15 +49,12 @@ class Statement(Struct, frozen=True):
 
 
 class Performer(Protocol):
-    """Runs statements somewhere. The rows of a statement that has none are one row with the number it changed.
+    """Runs statements somewhere. A statement without rows answers one row: the number it changed, then, where the
+    server tells one, the number that it generated.
 
-    Where the server's clock is not asked for inside a statement, the performer supplies `:now` once the statement may
-    write.
+    A performer adds the values that are its own: `:now` where the clock is this machine's, read once the statement may
+    write; `:skew` and `:patience` (milliseconds to wait for a row) where the clock is the server's.
     """
-
-    def now(self) -> int:
-        """The store's time in microseconds."""
-        ...
 
     def perform(self, statement: Statement) -> list[Row]: ...
     async def aperform(self, statement: Statement) -> list[Row]: ...
@@ -68,39 +63,36 @@ class Performer(Protocol):
     def join(self, connection: Any) -> Any: ...
     def ajoin(self, connection: Any) -> Any: ...
     def close(self) -> None: ...
+    async def aclose(self) -> None: ...
 
 
 class SqlBackend(Backend):
-    """The scripts of every SQL store."""
+    """The scripts of every SQL store; a dialect that cannot say something in one statement overrides its script."""
 
     poll_at_most = 0.05
+    # Whether a claim reads first and writes only where it may. A dialect whose claim does both in one statement need not.
+    looks_first: ClassVar[bool] = True
+    # Whether a call in the caller's transaction sets time-outs there before it claims.
+    guards: ClassVar[bool] = False
 
     def __init__(self, performer: Performer, *, dialect: str) -> None:
-        self._performer = performer
+        self.performer = performer
         self._dialect = dialect
-        self._sql = statements(dialect)
-        # In the caller's transaction a look would take a snapshot that a later write may not be allowed to leave.
-        self._look_first = True
+        self._sql: Mapping[str, str] = statements(dialect)
+        self._joined = False
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
-        look = Statement(self._sql["look"], {"digest": request.identity.digest}, reads=True)
-        looked = not self._look_first
-        for _ in range(_LOOKS):
-            if not looked:
-                rows: list[Row] = yield look
-                if rows:
-                    claim = self._seen(_record(request.identity, rows[0]), request)
-                    if claim is not None:
-                        return claim
-            looked = False
-            rows = yield Statement(self._sql["claim"], self._claim_values(request))
-            if rows:
-                return Acquired(*rows[0])
-        raise StoreUnavailable("The record changes faster than it can be read.")
+        try:
+            if self._joined and self.guards:
+                return (yield from self._guarded(request))
+            return (yield from self._claim(request))
+        except RowLocked as locked:
+            # A transaction that is not ours holds the row: its claim is the lock.
+            return Busy(locked.waited_for)
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
         rows: list[Row] = yield self._write("renew", lease, lease_for=lease_for, retain_for=retain_for)
-        return Accepted(*rows[0]) if rows else LOST
+        return _accepted(rows)
 
     def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
         return self._settle(State.DONE, lease, outcome, retain_for)
@@ -110,47 +102,45 @@ class SqlBackend(Backend):
 
     def release(self, lease: Lease) -> Script[Answer]:
         rows: list[Row] = yield self._write("release", lease)
-        return Accepted(*rows[0]) if rows else LOST
+        return _accepted(rows)
 
     def forget(self, identity: Identity) -> Script[Answer]:
         rows: list[Row] = yield Statement(self._sql["forget"], {"digest": identity.digest})
-        return Accepted(*rows[0]) if rows and rows[0][0] is not None else LOST
+        return _accepted(rows) if rows and rows[0][0] is not None else LOST
 
     def read(self, identity: Identity) -> Script[Record | None]:
-        rows: list[Row] = yield Statement(self._sql["look"], {"digest": identity.digest}, reads=True)
-        record = _record(identity, rows[0]) if rows else None
-        return None if record is None or record.expires_at <= self._performer.now() else record
+        rows: list[Row] = yield self._look(identity)
+        record = record_of(identity, rows[0]) if rows else None
+        return None if record is None or record.expires_at <= rows[0][-1] else record
 
     def forget_where(self, selection: Selection) -> Script[int]:
-        where = Where()
-        where.equals("tenant", selection.tenant)
-        where.equals("scope", selection.scope)
+        where = Where(self._sql)
+        where.add("tenant", tenant=selection.tenant)
+        where.add("scope", scope=selection.scope)
         where.tagged(selection.tag)
-        rows: list[Row] = yield where.statement(self._sql["forget_where"])
+        rows: list[Row] = yield where.statement("forget_where")
         return int(rows[0][0])
 
     def find(self, query: Query) -> Script[Page]:
-        where = Where()
-        where.add("expires_at > :now")
-        where.equals("tenant", query.tenant)
-        where.equals("scope", query.scope)
-        where.equals("state", query.state and query.state.value)
-        where.equals("route", query.route)
-        where.equals("http_method", query.method)
-        where.equals("status_code", query.status)
+        where = Where(self._sql)
+        where.always("live")
+        where.add("tenant", tenant=query.tenant)
+        where.add("scope", scope=query.scope)
+        where.add("state", state=query.state and query.state.value)
+        where.add("route", route=query.route)
+        where.add("method", http_method=query.method)
+        where.add("status", status_code=query.status)
         where.tagged(query.tag)
         if query.key_prefix is not None:
-            where.add("substr(key, 1, :key_length) = :key", key=query.key_prefix, key_length=len(query.key_prefix))
-        if query.created_from is not None:
-            where.add("created_at >= :created_from", created_from=query.created_from)
-        if query.created_before is not None:
-            where.add("created_at < :created_before", created_before=query.created_before)
+            where.add("key_prefix", key=query.key_prefix, key_length=len(query.key_prefix))
+        where.add("created_from", created_from=query.created_from)
+        where.add("created_before", created_before=query.created_before)
         if query.after is not None:
             created_at, digest = cursor_position(query.after)
-            where.add("(created_at, digest) < (:after_time, :after_digest)", after_time=created_at, after_digest=digest)
+            where.add("after", after_time=created_at, after_digest=digest)
         where.values["limit"] = query.limit + 1
-        rows: list[Row] = yield where.statement(self._sql["find"], reads=True)
-        records = [_record(Identity(*row[:4]), row[4:]) for row in rows[: query.limit]]
+        rows: list[Row] = yield where.statement("find", reads=True)
+        records = [record_of(Identity(*row[:4]), row[4:]) for row in rows[: query.limit]]
         return Page(records, cursor(records[-1]) if len(rows) > query.limit else None)
 
     def prune(self, limit: int) -> Script[int]:
@@ -159,152 +149,115 @@ class SqlBackend(Backend):
 
     @contextmanager
     def join(self, connection: Any) -> Iterator[Backend]:
-        with self._performer.join(connection) as performer:
+        with self.performer.join(connection) as performer:
             yield self._inside(performer)
 
     @asynccontextmanager
     async def ajoin(self, connection: Any) -> AsyncIterator[Backend]:
-        async with self._performer.ajoin(connection) as performer:
+        async with self.performer.ajoin(connection) as performer:
             yield self._inside(performer)
 
     def close(self) -> None:
-        self._performer.close()
+        self.performer.close()
+
+    async def aclose(self) -> None:
+        await self.performer.aclose()
 
     def perform(self, command: Statement) -> Any:
-        return self._performer.perform(command)
+        return self.performer.perform(command)
 
     async def aperform(self, command: Statement) -> Any:
-        return await self._performer.aperform(command)
+        return await self.performer.aperform(command)
 
     def perform_many(self, commands: Sequence[Statement]) -> Sequence[Any]:
-        return self._performer.perform_many(commands)
+        return self.performer.perform_many(commands)
 
     async def aperform_many(self, commands: Sequence[Statement]) -> Sequence[Any]:
-        return await self._performer.aperform_many(commands)
+        return await self.performer.aperform_many(commands)
 
-    def _inside(self, performer: Performer) -> SqlBackend:
-        inside = SqlBackend(performer, dialect=self._dialect)
-        inside._look_first = False
+    def _inside(self, performer: Performer) -> Self:
+        inside = type(self)(performer, dialect=self._dialect)
+        inside._joined = True
         return inside
 
-    def _seen(self, record: Record, request: ClaimRequest) -> Claim | None:
-        """The answer to a claim by the look of the record; None where it may be taken, which a statement has to do."""
-        _, claim = protocol.claim(record, request, self._performer.now())
-        return None if isinstance(claim, Acquired) else claim
+    def _claim(self, request: ClaimRequest) -> Script[Claim]:
+        # In the caller's transaction a look would take a snapshot that a later write may not be allowed to leave.
+        look_first = self.looks_first and not self._joined
+        for _ in range(LOOKS):
+            rows: list[Row]
+            if look_first:
+                rows = yield self._look(request.identity)
+                claim = seen(rows[0], request) if rows else None
+                if claim is not None:
+                    return claim
+            look_first = self.looks_first
+            rows = yield self._take(request)
+            if rows:
+                row = rows[0]
+                if row[0] is not None:
+                    return Acquired(row[0], row[1])
+                # Where the record changes all the time, a claim that also reads may end with neither.
+                claim = None if row[3] is None else seen(row[2:], request)
+                if claim is not None:
+                    return claim
+        raise StoreUnavailable("The record changes faster than it can be read.")
 
-    def _claim_values(self, request: ClaimRequest) -> dict[str, Any]:
-        identity, about = request.identity, request.about
-        return {
-            "digest": identity.digest,
-            "tenant": identity.tenant,
-            "scope": identity.scope,
-            "key": identity.key,
-            "fingerprint": request.fingerprint,
-            "attempt_id": request.attempt_id,
-            "owner": about.owner,
-            "lease_for": request.lease_for,
-            "retain_for": request.retain_for,
-            "route": about.route or None,
-            "http_method": about.method or None,
-            "tags": _tags_text(about.tags),
-            "audit_meta": _json_text(about.audit),
-        }
+    def _guarded(self, request: ClaimRequest) -> Script[Claim]:
+        """Claim in the caller's transaction: wait for rows for a bounded time, and never idle for longer than a lease."""
+        lease_for = max(request.lease_for // 1_000, 1)
+        rows: list[Row] = yield Statement(self._sql["guard"], {"lease_for": lease_for})
+        claim = yield from self._claim(request)
+        yield Statement(self._sql["unguard"], {"waited_before": rows[0][0]})
+        return claim
+
+    def _look(self, identity: Identity) -> Statement:
+        return Statement(self._sql["look"], {"digest": identity.digest}, reads=True)
+
+    def _take(self, request: ClaimRequest) -> Statement:
+        return Statement(self._sql["claim"], claim_values(request))
 
     def _settle(self, state: State, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        rows: list[Row] = yield self._write(
-            "settle",
-            lease,
-            state=state.value,
-            retain_for=retain_for,
-            outcome=outcome.data,
-            content_type=outcome.media_type,
-            status_code=outcome.meta.get("status"),
-            meta=_json_text(outcome.meta),
-        )
+        values = outcome_values(outcome)
+        rows: list[Row] = yield self._write("settle", lease, state=state.value, retain_for=retain_for, **values)
         if not rows:
             rows = yield self._write("settled_by_me", lease, state=state.value)
-        return Accepted(*rows[0]) if rows else LOST
+        return _accepted(rows)
 
     def _write(self, name: str, lease: Lease, **values: Any) -> Statement:
         values.update(digest=lease.identity.digest, fence=lease.fence, attempt_id=lease.attempt_id)
         return Statement(self._sql[name], values)
 
 
-class Where:
-    """The conditions of a statement and their values."""
+def seen(row: Row, request: ClaimRequest) -> Claim | None:
+    """The answer to a claim by the look of the record; None where it may be taken, which a statement has to do."""
+    _, claim = protocol.claim(record_of(request.identity, row), request, row[-1])
+    return None if isinstance(claim, Acquired) else claim
 
-    def __init__(self) -> None:
+
+def _accepted(rows: list[Row]) -> Answer:
+    return Accepted(rows[0][0], rows[0][1]) if rows else LOST
+
+
+class Where:
+    """The conditions of a statement, from the dialect's fragments `where_...`, and their values."""
+
+    def __init__(self, sql: Mapping[str, str]) -> None:
+        self._sql = sql
         self._conditions: list[str] = []
         self.values: dict[str, Any] = {}
 
-    def add(self, condition: str, **values: Any) -> None:
-        self._conditions.append(condition)
-        self.values.update(values)
+    def always(self, name: str) -> None:
+        self._conditions.append(self._sql[f"where_{name}"])
 
-    def equals(self, column: str, value: Any) -> None:
-        if value is not None:
-            self.add(f"{column} = :{column}", **{column: value})
+    def add(self, name: str, **values: Any) -> None:
+        """A condition on values; without a value there is no condition."""
+        if None not in values.values():
+            self.always(name)
+            self.values.update(values)
 
     def tagged(self, tag: str | None) -> None:
         if tag is not None:
-            self.add("tags <> '' AND instr(tags, :tag) > 0", tag=_tags_text((tag,)))
+            self.add("tag", tag=tags_text((tag,)))
 
-    def statement(self, sql: str, *, reads: bool = False) -> Statement:
-        return Statement(sql.replace("{conditions}", " AND ".join(self._conditions)), self.values, reads)
-
-
-_BREAK = re.compile(r"[\r\n]")
-
-
-def _tags_text(tags: Sequence[str]) -> str:
-    """Each tag between line breaks, so that one is found whole or not at all."""
-    if not tags:
-        return ""
-    for tag in tags:
-        if not tag or _BREAK.search(tag):
-            raise ValueError(f"{tag!r} is not a tag: it must be one line of text")
-    return "\n" + "\n".join(tags) + "\n"
-
-
-def _json_text(value: Any) -> str:
-    return msgspec.json.encode(value).decode() if value else ""
-
-
-def _from_json(text: str) -> Any:
-    return msgspec.json.decode(text) if text else {}
-
-
-def _record(identity: Identity, row: Row) -> Record:
-    (
-        fingerprint,
-        state,
-        fence,
-        attempt,
-        attempt_id,
-        lease_until,
-        created_at,
-        expires_at,
-        completed_at,
-        outcome,
-        content_type,
-        meta,
-        owner,
-        tags,
-        route,
-        method,
-        audit,
-    ) = row
-    return Record(
-        identity,
-        fingerprint,
-        _STATES[state],
-        fence,
-        attempt,
-        attempt_id,
-        lease_until,
-        created_at,
-        expires_at,
-        completed_at,
-        None if completed_at is None else Outcome(outcome or b"", content_type or "", _from_json(meta)),
-        About(owner, tuple(tags.split("\n")[1:-1]) if tags else (), route or "", method or "", _from_json(audit)),
-    )
+    def statement(self, name: str, *, reads: bool = False) -> Statement:
+        return Statement(self._sql[name].replace("{conditions}", " AND ".join(self._conditions)), self.values, reads)

@@ -1,4 +1,7 @@
-"""SQL in files: named statements, one line of purpose each, one file per dialect."""
+"""SQL in files: named statements, one line of purpose each, one file per dialect.
+
+Values are written `:name`; a driver that wants them otherwise is given the statement in its own style.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
 _NAME = re.compile(r"^-- name: (\w+)\n(?:-- purpose: .+\n)", re.MULTILINE)
-_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![\w:]):([a-z]\w*)")
+
+_STYLES = {"pyformat": "%({})s", "named": ":{}", "format": "%s", "qmark": "?", "numeric_dollar": "${}"}
 
 
 @lru_cache
@@ -28,3 +35,29 @@ def migrations(dialect: str) -> list[str]:
     if numbers != list(range(1, len(numbers) + 1)):
         raise ValueError(f"the migrations of {dialect} have a gap: {numbers}")
     return [named[f"schema_{number}"] for number in numbers]
+
+
+def parameters(sql: str) -> list[str]:
+    """The names of a statement's values, each time they occur."""
+    return _PARAMETER.findall(sql)
+
+
+@lru_cache(maxsize=512)
+def styled(sql: str, paramstyle: str) -> tuple[str, tuple[str, ...] | None]:
+    """A statement as a driver wants it, with the order of its values where they go by position."""
+    if paramstyle == "named":
+        return sql, None
+    form = _STYLES[paramstyle]
+    escaped = sql.replace("%", "%%") if "%" in form else sql
+    if paramstyle == "pyformat":
+        return _PARAMETER.sub(lambda found: form.format(found[1]), escaped), None
+    if paramstyle == "numeric_dollar":
+        names = tuple(dict.fromkeys(parameters(sql)))
+        return _PARAMETER.sub(lambda found: form.format(names.index(found[1]) + 1), escaped), names
+    return _PARAMETER.sub(form, escaped), tuple(parameters(sql))
+
+
+def bound(sql: str, values: Mapping[str, Any], paramstyle: str) -> tuple[str, Any]:
+    """A statement and its values as a driver wants them."""
+    text, order = styled(sql, paramstyle)
+    return text, dict(values) if order is None else tuple(values[name] for name in order)

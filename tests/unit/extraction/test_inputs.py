@@ -223,6 +223,14 @@ def test_a_deep_page_is_read_without_recursion() -> None:
     assert text == "deep"
 
 
+@pytest.mark.parametrize("before", range(65_525, 65_540))
+def test_html_is_exact_where_the_source_is_cut_for_reading(before: int) -> None:
+    page = "<p>" + "x" * (before - 3) + " A&amp;B <b>Stone</b> end"
+    document = read_html(page, meter=meter())
+    assert document.normalized == "x" * (before - 3) + " A&B Stone end"
+    assert source_of(document, page, "A&B Stone") == "A&amp;B <b>Stone"
+
+
 def test_parts_that_are_no_text_are_left_out() -> None:
     page = "<title>T</title><p>a<br/>b<svg><svg></svg>x</svg><hr/>c &copy d&zwnj;e &#x20;f<iframe>g</iframe>"
     assert read_html(page, meter=meter()).normalized == "a\nb\n\nc © d\u200ce f"

@@ -33,7 +33,7 @@ from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import FORMATS, write_entities, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.extraction.timeouts import STAGES
-from sameas.identity.key import normalize_text
+from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.ontology.focus import Focus
 from tests.shared_data import shared
 
@@ -385,6 +385,11 @@ def test_the_key_holds_what_changes_the_result_and_not_concurrency() -> None:
     other = Pipeline(index=INDEX, extractor=LexiconExtractor(INDEX), settings=PipelineSettings(chunking=SMALL))
     assert other.key_params() != one
     assert "concurrency" not in str(one)
+    keys = [
+        compute_idempotency_key(TEXT, ontology_id="o", ontology_version="1", extraction_params=params).key
+        for params in (one, one, other.key_params())
+    ]
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_an_empty_text_is_a_complete_run_without_anything() -> None:

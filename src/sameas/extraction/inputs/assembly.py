@@ -16,9 +16,7 @@ class Assembly:
         self._length = 0
         self._newlines = 2
 
-    def add(
-        self, text: str, *, at: int, source_length: int | None = None, part: int = 0, exact: bool = True
-    ) -> None:
+    def add(self, text: str, *, at: int, source_length: int | None = None, part: int = 0, exact: bool = True) -> None:
         """Text that stands in the source at this offset of this part."""
         if not text:
             return
@@ -59,7 +57,7 @@ class Assembly:
 
     def _write(self, text: str) -> None:
         self._meter.text(len(text))
-        self._meter.object()
+        self._meter.objects()
         self._pieces.append(text)
         self._length += len(text)
         solid = text.rstrip("\n")

@@ -25,7 +25,7 @@ _PROLOGUE = 1024
 def read_docx(data: bytes, *, meter: Meter) -> Document:
     """The text of a Word document: paragraphs and tables in reading order."""
     try:
-        import docx  # noqa: PLC0415 (an extra)
+        import docx
     except ImportError as error:
         raise MissingExtraError("python-docx", kind="DOCX") from error
     out = Assembly(meter, media_type=MEDIA_TYPE, unit="paragraph")
@@ -46,16 +46,14 @@ def read_docx(data: bytes, *, meter: Meter) -> Document:
         NotImplementedError,
         SyntaxError,
     ) as error:
-        raise DamagedDocumentError(
-            f"the file is not a DOCX that can be read: {type(error).__name__}"
-        ) from error
+        raise DamagedDocumentError(f"the file is not a DOCX that can be read: {type(error).__name__}") from error
     return out.document()
 
 
 def _weigh(data: bytes, meter: Meter) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
-        meter.object(len(members))
+        meter.objects(len(members))
         unpacked = sum(member.file_size for member in members)
         limit = meter.limits.decompressed_bytes
         if unpacked > limit:
@@ -68,7 +66,7 @@ def _weigh(data: bytes, meter: Meter) -> None:
 
 
 def _paragraphs(opened: "DocxDocument", meter: Meter) -> Iterator[tuple["Paragraph", bool]]:
-    from docx.table import Table  # noqa: PLC0415 (an extra)
+    from docx.table import Table
 
     for block in opened.iter_inner_content():
         if isinstance(block, Table):
@@ -80,11 +78,11 @@ def _paragraphs(opened: "DocxDocument", meter: Meter) -> Iterator[tuple["Paragra
                         seen.add(id(cell._tc))
                         yield from ((paragraph, True) for paragraph in _cell(cell, meter))
         else:
-            meter.object()
+            meter.objects()
             yield block, False
 
 
 def _cell(cell: "_Cell", meter: Meter) -> Iterator["Paragraph"]:
     for paragraph in cell.paragraphs:
-        meter.object()
+        meter.objects()
         yield paragraph

@@ -28,9 +28,7 @@ class DocumentLimitError(DocumentError):
     """The document passes a limit; raise the limit if you trust the document."""
 
     def __init__(self, what: str, *, limit: float, unit: str) -> None:
-        super().__init__(
-            f"the document has {what}; the limit is {limit:g} {unit}. Raise it if you trust the document"
-        )
+        super().__init__(f"the document has {what}; the limit is {limit:g} {unit}. Raise it if you trust the document")
         self.limit = limit
 
 

@@ -1,9 +1,11 @@
 """HTML to text, with the exact place of every character in the source.
 
-The standard library's tokenizer is used because it tells the offset of each piece of text; tree builders such as
-Beautiful Soup and lxml repair the tree and lose it. Scripts, styles and hidden parts are left out; block elements end
-lines; a character reference maps to all of its source characters.
+The standard library's tokenizer is used because it tells the offset of each piece of text; tree builders such
+as Beautiful Soup and lxml repair the tree and lose it. Scripts, styles and the like are left out; block
+elements end lines; a character reference maps to all of its source characters.
 """
+
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
 
 import re
 from html import unescape
@@ -14,9 +16,7 @@ from sameas.extraction.inputs.assembly import Assembly
 from sameas.extraction.inputs.limits import Meter
 
 MEDIA_TYPE = "text/html"
-_SKIPPED = frozenset(
-    "script style template noscript head svg math iframe object canvas select datalist".split()
-)
+_SKIPPED = frozenset("script style template noscript title svg math iframe object canvas select datalist".split())
 _PARAGRAPHS = frozenset(
     "p div section article aside main header footer nav h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre figure form "
     "fieldset hr address details".split()
@@ -53,7 +53,7 @@ class _Reader(HTMLParser):
         return self._line_starts[line - 1] + column
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._meter.object()
+        self._meter.objects()
         if self._skipping:
             if tag == self._skipping[-1]:
                 self._skipping.append(tag)

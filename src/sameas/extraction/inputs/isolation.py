@@ -1,7 +1,7 @@
 """Reading a document in a child process, so that a trap in it costs a child and not the run.
 
-The child has a bound on memory and is ended after the time limit; it is given the bytes on its input and answers with
-the document or the error. Nothing is unpickled: both directions are MessagePack of plain fields.
+The child has a bound on memory and is ended after the time limit; it is given the bytes on its input and
+answers with the document or the error. Nothing is unpickled: both directions are MessagePack of plain fields.
 """
 
 import contextlib
@@ -47,14 +47,16 @@ def read_apart(data: bytes, *, media_type: str, limits: InputLimits) -> Document
     task = msgspec.msgpack.encode(_Task(media_type, limits, data))
     command = [sys.executable, "-m", "sameas.extraction.inputs.isolation"]
     try:
-        done = subprocess.run(
+        # Our own module in our own Python; the document comes in as data.
+        done = subprocess.run(  # noqa: S603
             command, input=task, capture_output=True, timeout=limits.seconds + _STARTUP_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         raise DocumentLimitError("taken too long to read", limit=limits.seconds, unit="seconds") from None
     if done.returncode != 0 or not done.stdout:
         raise DamagedDocumentError(
-            f"the reader of {media_type} ended with code {done.returncode}: the document is damaged, or needs more than "
+            f"the reader of {media_type} ended with code {done.returncode}: the document is damaged, or needs "
+            "more than "
             f"{limits.memory_bytes} bytes of memory"
         )
     answer = msgspec.msgpack.decode(done.stdout, type=_Answer)
@@ -69,28 +71,24 @@ def read_apart(data: bytes, *, media_type: str, limits: InputLimits) -> Document
 
 
 def _serve() -> None:
-    from sameas.extraction.inputs.reader import convert  # noqa: PLC0415 (it imports this module)
+    from sameas.extraction.inputs.reader import convert
 
     task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
     _bound_memory(task.limits.memory_bytes)
     try:
         document = convert(task.data, media_type=task.media_type, limits=task.limits)
-        segments = tuple(
-            (s.start, s.end, s.source_start, s.source_end, s.part, s.exact) for s in document.segments
-        )
+        segments = tuple((s.start, s.end, s.source_start, s.source_end, s.part, s.exact) for s in document.segments)
         answer = _Answer(text=document.text, unit=document.unit, segments=segments)
     except DocumentError as error:
         answer = _Answer(error=type(error).__name__, message=str(error))
     except MemoryError:
-        answer = _Answer(
-            error=DocumentLimitError.__name__, message="the document needs too much memory to read"
-        )
+        answer = _Answer(error=DocumentLimitError.__name__, message="the document needs too much memory to read")
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer))
 
 
 def _bound_memory(limit: int) -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415 (not on Windows)
+        import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 

@@ -40,7 +40,7 @@ class Meter:
             raise DocumentLimitError("too much text", limit=self.limits.characters, unit="characters")
         self.tick()
 
-    def object(self, number: int = 1) -> None:
+    def objects(self, number: int = 1) -> None:
         self._objects += number
         if self._objects > self.limits.objects:
             raise DocumentLimitError("too many objects", limit=self.limits.objects, unit="objects")

@@ -1,7 +1,8 @@
 """Markdown to text, each piece with its place in the source.
 
-markdown-it tells the lines of a block but not the columns of its words; the words are found again in those lines, in
-order. Where an escape or a character reference changed them, the whole block's place is given instead.
+markdown-it tells the lines of a block but not the columns of its words; the words are found again in those
+lines, in order. Where an escape or a character reference changed them, the whole block's place is given
+instead.
 """
 
 from typing import TYPE_CHECKING
@@ -15,16 +16,14 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MEDIA_TYPE = "text/markdown"
-_OWN_PARAGRAPH = frozenset(
-    ("paragraph_open", "heading_open", "blockquote_open", "bullet_list_open", "table_open")
-)
+_OWN_PARAGRAPH = frozenset(("paragraph_open", "heading_open", "blockquote_open", "bullet_list_open", "table_open"))
 _CODE = frozenset(("fence", "code_block"))
 
 
 def read_markdown(source: str, *, meter: Meter) -> Document:
     """The text of a Markdown document: no marks, no HTML, code as it stands."""
     try:
-        from markdown_it import MarkdownIt  # noqa: PLC0415 (an extra)
+        from markdown_it import MarkdownIt
     except ImportError as error:
         raise MissingExtraError("markdown-it-py", kind="Markdown") from error
     out = Assembly(meter, media_type=MEDIA_TYPE)
@@ -34,14 +33,14 @@ def read_markdown(source: str, *, meter: Meter) -> Document:
     tight = 0
     # The parser counts lines by "\n" after turning CR and CRLF into it: the same lines as here.
     for token in MarkdownIt("commonmark").enable("table").parse(source):
-        meter.object()
+        meter.objects()
         meter.tick()
         if token.type == "list_item_open":
             tight += 1
             out.line_break()
         elif token.type == "list_item_close":
             tight -= 1
-        elif token.type in ("tr_open",):
+        elif token.type == "tr_open":
             out.line_break()
         elif token.type in ("td_open", "th_open"):
             out.space()
@@ -61,9 +60,7 @@ def _inline(out: Assembly, token: "Token", source: str, starts: list[int]) -> No
     for child in token.children or ():
         if child.type in ("softbreak", "hardbreak"):
             out.space() if child.type == "softbreak" else out.line_break()
-        elif child.type in ("text", "code_inline"):
-            cursor = _place(out, child.content, source, starts, lines, cursor)
-        elif child.type == "image":
+        elif child.type in ("text", "code_inline") or child.type == "image":
             cursor = _place(out, child.content, source, starts, lines, cursor)
 
 

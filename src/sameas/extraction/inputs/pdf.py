@@ -1,7 +1,7 @@
 """PDF to text, page by page. A place is a page number, from 1, and an offset in the text of that page.
 
-Runs of pages share nothing, so a limit stops the reading between two of them; the caller's process is protected by
-reading in a child process (see `isolation`).
+Runs of pages share nothing, so a limit stops the reading between two of them; the caller's process is
+protected by reading in a child process (see `isolation`).
 """
 
 import io
@@ -17,8 +17,8 @@ MEDIA_TYPE = "application/pdf"
 def read_pdf(data: bytes, *, meter: Meter) -> Document:
     """The text of a PDF; an encrypted one that opens without a password is read."""
     try:
-        from pypdf import PdfReader, filters  # noqa: PLC0415 (an extra)
-        from pypdf.errors import PyPdfError  # noqa: PLC0415
+        from pypdf import PdfReader, filters
+        from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtraError("pypdf", kind="PDF") from error
     limits = meter.limits
@@ -30,7 +30,7 @@ def read_pdf(data: bytes, *, meter: Meter) -> Document:
         reader = PdfReader(io.BytesIO(data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
             raise DamagedDocumentError("the PDF is locked with a password: save it without one")
-        meter.object(int(reader.trailer.get("/Size", 0)))
+        meter.objects(int(reader.trailer.get("/Size", 0)))
         pages = len(reader.pages)
         if pages > limits.pages:
             raise DocumentLimitError(f"{pages} pages", limit=limits.pages, unit="pages")

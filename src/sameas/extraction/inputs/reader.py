@@ -49,9 +49,7 @@ def guess_media_type(name: str, *, data: bytes = b"") -> str:
     raise UnsupportedDocumentError(f"{Path(name).name} is {guessed}; give text, Markdown, HTML, PDF or DOCX")
 
 
-def read_document(
-    path: Path, *, media_type: str | None = None, limits: InputLimits | None = None
-) -> Document:
+def read_document(path: Path, *, media_type: str | None = None, limits: InputLimits | None = None) -> Document:
     """The document in a file."""
     bounds = limits or InputLimits()
     size = path.stat().st_size
@@ -64,7 +62,7 @@ def read_bytes(
     data: bytes, *, name: str = "", media_type: str | None = None, limits: InputLimits | None = None
 ) -> Document:
     """The document in these bytes; anything but plain text is read in a child process."""
-    from sameas.extraction.inputs.isolation import read_apart  # noqa: PLC0415 (it starts this module again)
+    from sameas.extraction.inputs.isolation import read_apart
 
     bounds = limits or InputLimits()
     kind = media_type or guess_media_type(name or "text.txt", data=data)
@@ -103,6 +101,4 @@ def decode(data: bytes, *, html_page: bool = False) -> str:
     try:
         return data.decode(encoding or "utf-8")
     except (UnicodeDecodeError, LookupError) as error:
-        raise DamagedDocumentError(
-            f"the text is not {encoding or 'UTF-8'}: save it as UTF-8 ({error})"
-        ) from error
+        raise DamagedDocumentError(f"the text is not {encoding or 'UTF-8'}: save it as UTF-8 ({error})") from error

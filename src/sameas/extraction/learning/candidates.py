@@ -28,7 +28,9 @@ _NAMING_KINDS = OPENING | QUOTED | KNOWN
 
 
 def can_be_subject(span: Span) -> bool:
-    """Whether a thing can have this for a name: anything but a bare date or number, or another's normal form."""
+    """Whether a thing can have this for a name: anything but a bare date or number, or another's normal
+    form.
+    """
     if span.form is not None:
         return bool(span.kinds & SHORTENED)
     if span.kinds & (DATE | QUANTITY):

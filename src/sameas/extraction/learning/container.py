@@ -1,4 +1,5 @@
-"""A file of numbers and names that can be trusted: a mark, a digest, and compressed MessagePack. Never pickle.
+"""A file of numbers and names that can be trusted: a mark, a digest, and compressed MessagePack. Never
+pickle.
 
 A file that is cut short, changed, of another kind or of a newer layout is refused with what to do.
 """
@@ -36,7 +37,9 @@ def pack(content: msgspec.Struct, *, mark: bytes) -> bytes:
 def unpack(data: bytes, kind: type[Content], *, mark: bytes, source: str) -> Content:
     """The content of a file's bytes."""
     if not data.startswith(mark):
-        raise ContainerError(f"{source} is not a file of this kind, or of another version of it; learn it again")
+        raise ContainerError(
+            f"{source} is not a file of this kind, or of another version of it; learn it again"
+        )
     digest = data[len(mark) : len(mark) + _DIGEST]
     inflater = zlib.decompressobj()
     try:

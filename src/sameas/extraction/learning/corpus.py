@@ -1,4 +1,6 @@
-"""A folder in Text2KGBench's layout: `ontologies/N_name_ontology.json`, `train/` and `validation/` beside it."""
+"""A folder in Text2KGBench's layout: `ontologies/N_name_ontology.json`, `train/` and `validation/` beside
+it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def read_corpus(folder: Path) -> list[Part]:
     """All ontologies of a folder, in their order."""
     paths = sorted((folder / "ontologies").glob(f"*{_ONTOLOGY}"), key=_number)
     if not paths:
-        raise ExamplesError(f"{folder} has no ontologies/*{_ONTOLOGY}; give a folder in Text2KGBench's layout")
+        raise ExamplesError(
+            f"{folder} has no ontologies/*{_ONTOLOGY}; give a folder in Text2KGBench's layout"
+        )
     parts = []
     for path in paths:
         name = path.name.removesuffix(_ONTOLOGY)
@@ -58,7 +62,9 @@ def read_corpus(folder: Path) -> list[Part]:
 
 
 def sample(examples: list[Example], limit: int | None, *, seed: int = 0) -> list[Example]:
-    """So many of the examples, in their order, the same ones for the same seed; all of them without a limit."""
+    """So many of the examples, in their order, the same ones for the same seed; all of them without a
+    limit.
+    """
     if limit is None or limit >= len(examples):
         return list(examples)
     chosen = random.Random(seed).sample(range(len(examples)), limit)

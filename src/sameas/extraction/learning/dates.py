@@ -1,4 +1,5 @@
-"""Dates as people write them. A mention is read into year, month and day, and can be written in any known style.
+"""Dates as people write them. A mention is read into year, month and day, and can be written in any known
+style.
 
 Reads `1 May 1999`, `May 1, 1999`, `1st of May, 1999`, `May 1999`, `1999-05-01`, `01/05/1999`, `5.1.1999`,
 `44 BC` and a year alone. A day that no calendar has is not a date.
@@ -10,9 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
+_NAMES = "January February March April May June July August September October November December"
+MONTHS = tuple(_NAMES.split())
 _NUMBERS = {name.lower(): i for i, name in enumerate(MONTHS, 1)}
 _NUMBERS |= {name[:3].lower(): i for i, name in enumerate(MONTHS, 1)}
 _NUMBERS["sept"] = 9
@@ -27,7 +27,11 @@ _DATE = re.compile(
         (
             r"(?P<iy>\d{4})-(?P<im>\d{1,2})-(?P<id>\d{1,2})(?:T[\d:.]+Z?)?",
             _DAY.format("ad") + r"(?:\s+of)?\s+" + _MONTH.format("am") + r",?\s+" + _YEAR.format("ay"),
-            _MONTH.format("bm") + r"\s+(?:the\s+)?" + _DAY.format("bd") + r"(?:\s*,\s*|\s+)" + _YEAR.format("by"),
+            _MONTH.format("bm")
+            + r"\s+(?:the\s+)?"
+            + _DAY.format("bd")
+            + r"(?:\s*,\s*|\s+)"
+            + _YEAR.format("by"),
             _MONTH.format("cm") + r"(?:\s+of)?,?\s+" + _YEAR.format("cy"),
             _YEAR.format("fy") + r"\s+" + _MONTH.format("fm") + r"\s+" + _DAY.format("fd"),
             r"(?P<dd>\d{1,2})[/.](?P<dm>\d{1,2})[/.](?P<dy>\d{4})",
@@ -61,7 +65,7 @@ class DateMention:
 def _possible(date: Date) -> bool:
     if date.month is None:
         return True
-    if not 1 <= date.month <= 12:  # noqa: PLR2004 (months of a year)
+    if not 1 <= date.month <= len(MONTHS):
         return False
     return date.day is None or 1 <= date.day <= _LENGTHS[date.month - 1]
 
@@ -80,8 +84,8 @@ def _read(found: re.Match[str]) -> Date | None:
     if got["dy"]:
         first, second = int(got["dd"]), int(got["dm"])
         # Day first, as most of the world writes it, unless only month first is possible.
-        day, month = (first, second) if second <= 12 else (second, first)  # noqa: PLR2004
-        return Date(int(got["dy"]), month, day)
+        turned = second > len(MONTHS)
+        return Date(int(got["dy"]), first if turned else second, second if turned else first)
     return Date(int(got["ey"]))
 
 
@@ -112,7 +116,17 @@ def _filled(date: Date) -> Date:
     return Date(date.year, date.month or 1, date.day or 1)
 
 
-STYLES = ("iso", "iso-filled", "padded", "padded-filled", "plain", "american", "year", "year-month", "month-year")
+STYLES = (
+    "iso",
+    "iso-filled",
+    "padded",
+    "padded-filled",
+    "plain",
+    "american",
+    "year",
+    "year-month",
+    "month-year",
+)
 
 
 def write_date(date: Date, *, style: str) -> str | None:

@@ -1,15 +1,14 @@
 """From scored guesses to the facts of a sentence.
 
-The best guess of a sentence has a lower bar than the others, because most sentences state something. Of two guesses of
-one property whose objects overlap only the better stays, unless they share the object and differ in the subject.
+The best guess of a sentence has a lower bar than the others, because most sentences state something. Of two
+guesses of one property whose objects overlap only the better stays, unless they share the object and differ
+in the subject.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from sameas.extraction.learning.tokens import fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,6 @@ def choose(guesses: Sequence[LearnedTriple], thresholds: Thresholds) -> list[Lea
     for guess in ordered:
         if guess.confidence < (thresholds.other if kept else thresholds.best):
             break
-        if fold(guess.subject.value) == fold(guess.object.value):
-            continue
         if not any(_excludes(other, guess) for other in kept):
             kept.append(guess)
     return kept

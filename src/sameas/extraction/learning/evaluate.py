@@ -1,8 +1,9 @@
-"""Measure the learned extractor: `python -m sameas.extraction.learning.evaluate DATA_FOLDER [--limit N] [--split S]`.
+"""Measure the learned extractor: `python -m sameas.extraction.learning.evaluate DATA_FOLDER [--limit N]
+[--split S]`.
 
-Each ontology is learned from its train part alone and scored on another split, texts that are also in train left out. By
-default each ontology starts from a prior made from the other ontologies, so that few-shot figures are honest; `--prior
-shipped` takes the one that comes with the package.
+Each ontology is learned from its train part alone and scored on another split, texts that are also in train
+left out. By default each ontology starts from a prior made from the other ontologies, so that few-shot
+figures are honest; `--prior shipped` takes the one that comes with the package.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def table(rows: list[Row]) -> Iterator[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Print the table for a data folder."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, help="folder with ontologies/, train/ and the split, in Text2KGBench's form")
+    parser.add_argument(
+        "data", type=Path, help="folder with ontologies/, train/ and the split, in Text2KGBench's form"
+    )
     parser.add_argument("--limit", type=int, help="learn from so many sentences an ontology; all without it")
     parser.add_argument("--split", default="validation")
     parser.add_argument("--prior", choices=("others", "shipped"), default="others")
@@ -113,10 +116,10 @@ def main(arguments: list[str] | None = None) -> int:
             for part, prior in zip(parts, found, strict=True)
         ]
     except (ExamplesError, SchemaError, ContainerError, OSError) as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 1
     for line in table(rows):
-        print(line)
+        sys.stdout.write(f"{line}\n")
     return 0
 
 

@@ -1,4 +1,5 @@
-"""The two fits: logistic regression for objects, a conditional choice for subjects. Both are drawn to a prior.
+"""The two fits: logistic regression for objects, a conditional choice for subjects. Both are drawn to a
+prior.
 
 Only learning needs scipy; a learned model is applied with numpy alone. Nothing here is random.
 """
@@ -66,7 +67,11 @@ def fit_logistic(
         slope = turned @ (weights * (sigmoid(scores) - labels)) + np.float32(strength) * away
         return float(value), slope.ravel().astype(np.float64)
 
-    return minimize_from(loss, prior.ravel().astype(np.float64), rounds=rounds).reshape(prior.shape).astype(np.float32)
+    return (
+        minimize_from(loss, prior.ravel().astype(np.float64), rounds=rounds)
+        .reshape(prior.shape)
+        .astype(np.float32)
+    )
 
 
 def fit_choice(
@@ -78,7 +83,9 @@ def fit_choice(
     strength: float,
     rounds: int = 80,
 ) -> NDArray[np.float64]:
-    """Weights under which the right rows of each group are the most probable; groups are given by their bounds."""
+    """Weights under which the right rows of each group are the most probable; groups are given by their
+    bounds.
+    """
     starts = np.array(groups[:-1], np.int64)
     if not len(starts):
         return prior.copy()
@@ -93,7 +100,9 @@ def fit_choice(
         whole = np.add.reduceat(powers, starts)
         part = np.add.reduceat(powers * chosen, starts)
         away = guess - prior
-        value = (np.log(whole) - np.log(np.maximum(part, 1e-300))).sum() + 0.5 * strength * (away * away).sum()
+        value = (np.log(whole) - np.log(np.maximum(part, 1e-300))).sum() + 0.5 * strength * (
+            away * away
+        ).sum()
         pull = powers / whole[member] - powers * chosen / np.maximum(part, 1e-300)[member]
         return float(value), turned @ pull + strength * away
 

@@ -1,4 +1,5 @@
-"""How a property writes its values: the text as it stands, a date or number in some style, or with words added.
+"""How a property writes its values: the text as it stands, a date or number in some style, or with words
+added.
 
 Which style is learned by counting which one gives the examples' values; the commonest wins.
 """
@@ -6,76 +7,35 @@ Which style is learned by counting which one gives the examples' values; the com
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sameas.extraction.learning import dates, quantities
-from sameas.extraction.learning.dates import Date
 from sameas.extraction.learning.lexicon import Lexicon
-from sameas.extraction.learning.quantities import Quantity
 from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.styles import AFFIX, AS_IS, SEPARATOR, sort_of, write_span
 from sameas.extraction.learning.tokens import Tokens, fold
 
-AS_IS = "as is"
 ANY = "*"
-_AFFIX = "affix"
 _AFFIX_SUPPORT = 2
 _AFFIX_TEXT = 3
-_SEPARATOR = "\x1f"
-
-
-def sort_of(span: Span) -> str:
-    """What a candidate says: a day, month, year, number, a normal form, or text."""
-    if span.form is not None:
-        return "form"
-    if isinstance(span.value, Date):
-        return "day" if span.value.day else "month" if span.value.month else "year"
-    return "number" if isinstance(span.value, Quantity) else "text"
-
-
-def _write(span: Span, text: str, style: str) -> str | None:
-    if style == AS_IS:
-        return text
-    if style.startswith(_AFFIX):
-        _, before, after = style.split(_SEPARATOR)
-        return f"{before}{text}{after}"
-    if isinstance(span.value, Date):
-        return dates.write_date(span.value, style=style)
-    if isinstance(span.value, Quantity):
-        return quantities.write_quantity(span.value, style=style)
-    return None
-
-
-def writings(span: Span, tokens: Tokens, affixes: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Every style in which a candidate can be written, with the result."""
-    if span.form is not None:
-        yield AS_IS, span.form
-        return
-    text = tokens.slice(span.first, span.last)
-    yield AS_IS, text
-    styles: tuple[str, ...] = affixes
-    if isinstance(span.value, Date):
-        styles += dates.STYLES
-    elif isinstance(span.value, Quantity):
-        styles += quantities.STYLES
-    for style in styles:
-        written = _write(span, text, style)
-        if written is not None:
-            yield style, written
 
 
 class AffixCounter:
-    """Collects words that a property's values have around what the text says: `English` -> `English language`."""
+    """Collects words that a property's values have around what the text says: `English` -> `English
+    language`.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def note(self, name: str, value: str, texts: list[str]) -> None:
         """Note a value that no candidate gives; `texts` are the candidates' texts."""
-        longest = max((text for text in texts if len(text) >= _AFFIX_TEXT and text in value), key=len, default=None)
+        longest = max(
+            (text for text in texts if len(text) >= _AFFIX_TEXT and text in value), key=len, default=None
+        )
         if longest is not None and longest != value:
             before, _, after = value.partition(longest)
-            self._seen[(name, _SEPARATOR.join((_AFFIX, before, after)))].add(longest)
+            self._seen[(name, SEPARATOR.join((AFFIX, before, after)))].add(longest)
 
     def affixes(self) -> dict[str, tuple[str, ...]]:
         """For each property the affixes with enough support."""
@@ -88,7 +48,9 @@ class AffixCounter:
 
 @dataclass(frozen=True)
 class Forms:
-    """The style of each property for each sort of candidate; `*` stands for properties that had no example of the sort."""
+    """The style of each property for each sort of candidate; `*` stands for properties that had no example
+    of the sort.
+    """
 
     styles: Mapping[tuple[str, str], str]
 
@@ -98,9 +60,13 @@ class Forms:
             return span.form
         text = tokens.slice(span.first, span.last)
         sort = sort_of(span)
-        style = self.styles.get((name, sort)) or (self.styles.get((ANY, sort)) if sort != "text" else None) or AS_IS
+        style = (
+            self.styles.get((name, sort))
+            or (self.styles.get((ANY, sort)) if sort != "text" else None)
+            or AS_IS
+        )
         if style != AS_IS:
-            return _write(span, text, style) or text
+            return write_span(span, text, style) or text
         for known in lexicon.values.get(" ".join(tokens.lower[span.first : span.last]), ()):
             if known.property == name and fold(known.form) == fold(text):
                 return known.form

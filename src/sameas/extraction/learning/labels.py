@@ -27,7 +27,9 @@ def stem(word: str) -> str:
 
 
 def cues_of(schema: Schema, properties: tuple[str, ...]) -> Cues:
-    """From a stem to the properties that have it, in their own label (`l`) or in that of their range (`r`)."""
+    """From a stem to the properties that have it, in their own label (`l`) or in that of their range
+    (`r`).
+    """
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for item in schema.properties:
         if item.id not in properties:

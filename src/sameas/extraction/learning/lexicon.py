@@ -1,7 +1,7 @@
 """What the examples call things: values of each property, names of subjects, head nouns, and normal forms.
 
-A value is known by the lower-case tokens that say it. While learning, an example must not profit from its own answer:
-every count can be taken without one example, given by its number.
+A value is known by the lower-case tokens that say it. While learning, an example must not profit from its
+own answer: every count can be taken without one example, given by its number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from sameas.extraction.learning.dates import find_dates
 from sameas.extraction.learning.examples import Example
-from sameas.extraction.learning.spans import STOPWORDS
+from sameas.extraction.learning.spans import STOPWORDS, find_spans
+from sameas.extraction.learning.styles import writings
 from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 
 NOBODY = -1
@@ -92,19 +93,27 @@ def _grams(tokens: Tokens) -> set[str]:
     return found
 
 
-def _is_said(key: str, tokens: Tokens) -> bool:
-    return f" {key} " in f" {' '.join(tokens.lower)} "
+def _is_said(value: str, tokens: Tokens) -> bool:
+    """Whether the text spells the value, or says it as a date or number in another style."""
+    if f" {key_of(value)} " in f" {' '.join(tokens.lower)} ":
+        return True
+    wanted = fold(value)
+    return any(
+        fold(written) == wanted for span in find_spans(tokens) for _, written in writings(span, tokens)
+    )
 
 
 def _aliases(examples: Sequence[Example], properties: frozenset[str]) -> Table:
-    """Words that stand for a value which the text does not spell: `Japanese` for Japan, `lieutenant` for a rank."""
+    """Words that stand for a value which the text does not spell: `Japanese` for Japan, `lieutenant` for a
+    rank.
+    """
     texts = [tokenize(example.text) for example in examples]
     unsaid: dict[tuple[str, str], set[int]] = defaultdict(set)
     for number, example in enumerate(examples):
         for triple in example.triples:
             if triple.property not in properties or any(True for _ in find_dates(triple.object)):
                 continue
-            if not _is_said(key_of(triple.object), texts[number]):
+            if not _is_said(triple.object, texts[number]):
                 unsaid[(triple.object, triple.property)].add(number)
     if not unsaid:
         return {}
@@ -120,7 +129,9 @@ def _aliases(examples: Sequence[Example], properties: frozenset[str]) -> Table:
         for gram, count in near.items():
             precision = count / spread[gram]
             joined = gram.replace(" ", "")
-            akin = len(joined) >= _STEM and (joined[:_STEM] == wanted[:_STEM] or joined[: _STEM + 1] in wanted)
+            akin = len(joined) >= _STEM and (
+                joined[:_STEM] == wanted[:_STEM] or joined[: _STEM + 1] in wanted
+            )
             if precision >= _ALIAS_PRECISION and (akin or count >= _ALIAS_SUPPORT):
                 worth = precision * math.log1p(count) + 0.5 * akin + 0.01 * len(gram)
                 ranked.append((-worth, gram))

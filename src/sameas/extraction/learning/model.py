@@ -1,11 +1,12 @@
 """A learned extractor: small, fast, saved in one file, the same answer for the same sentence everywhere.
 
-It proposes only properties of its schema, and every subject and object has its place in the sentence. Applying it needs
-numpy alone.
+It proposes only properties of its schema, and every subject and object has its place in the sentence.
+Applying it needs numpy alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,9 +29,10 @@ from sameas.extraction.learning.subject_features import (
     absent_feature,
     pair_features,
     place_of,
+    property_features,
     subject_features,
 )
-from sameas.extraction.learning.tokens import Tokens, tokenize
+from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 
 MARK = b"sameas learned extractor 1\n"
 _FLOOR = 0.004
@@ -107,37 +109,39 @@ class LearnedModel:
 
     def extract(self, sentence: str) -> list[LearnedTriple]:
         """The facts that the sentence states, best first."""
-        return choose(self.guess(sentence), self.thresholds)
+        return choose(self._guess(sentence, self.thresholds), self.thresholds)
 
     def guess(self, sentence: str) -> list[LearnedTriple]:
-        """All facts worth a thought, whatever their confidence, in no particular order."""
+        """All facts worth a thought, whatever the thresholds."""
+        return self._guess(sentence, Thresholds(_FLOOR, _FLOOR))
+
+    def _guess(self, sentence: str, bar: Thresholds) -> list[LearnedTriple]:
         # A text of this length is no sentence; its beginning is read.
         tokens = tokenize(sentence[:_LONGEST])
         spans = find_candidates(tokens, self._lexicon)
         if not spans or not self.properties:
             return []
         scores = self._object_scores(tokens, spans)
-        places, columns = np.nonzero(scores >= _FLOOR)
+        places, columns = np.nonzero(scores >= bar.best)
         order = np.lexsort((columns, places, -scores[places, columns]))[:_PAIRS]
         if not len(order):
             return []
-        subjects = subject_features(tokens, spans, self._lexicon)
-        weigh = self._subject.get
-        static = [sum(weigh(key, 0.0) for key in row) for row in subjects.rows]
-        absent = sum(weigh(key, 0.0) for key in subjects.absent)
-        where: dict[tuple[int, int], list[tuple[str, int, int] | None]] = {}
-        guesses = []
+        chooser = _Chooser(tokens, subject_features(tokens, spans, self._lexicon), self._subject)
+        guesses: list[LearnedTriple] = []
+        best = 0.0
         for n in order.tolist():
+            score = float(scores[places[n], columns[n]])
+            # A subject only lowers the confidence: what comes now can be neither the best nor above the
+            # other bar.
+            if score < bar.other and score <= best:
+                break
             target, column = spans[places[n]], int(columns[n])
-            at = (target.first, target.last)
-            if at not in where:
-                where[at] = _places(subjects, target)
-            likely = self._choose_subjects(tokens, subjects, static, absent, where[at], column)
-            if likely:
-                name = self.properties[column]
-                mention = self._object_mention(tokens, target, name)
-                score = float(scores[places[n], columns[n]])
-                guesses += [LearnedTriple(name, subject, mention, score * share) for subject, share in likely]
+            name = self.properties[column]
+            mention = self._object_mention(tokens, target, name)
+            for subject, share in chooser.subjects_of(target, self._names[column]):
+                if fold(subject.value) != fold(mention.value):
+                    guesses.append(LearnedTriple(name, subject, mention, score * share))
+                    best = max(best, score * share)
         return guesses
 
     def _object_scores(self, tokens: Tokens, spans: list[Span]) -> NDArray[np.float32]:
@@ -156,27 +160,6 @@ class LearnedModel:
         found: NDArray[np.float32] = np.float32(0.5) * (np.float32(1) + np.tanh(np.float32(0.5) * sums))
         return found
 
-    def _choose_subjects(
-        self,
-        tokens: Tokens,
-        subjects: SubjectFeatures,
-        static: Sequence[float],
-        absent: float,
-        places: Sequence[tuple[str, int, int] | None],
-        column: int,
-    ) -> list[tuple[Mention, float]]:
-        weigh = self._subject.get
-        name = self._names[column]
-        scores = [absent + weigh(absent_feature(name), 0.0)]
-        spans = []
-        for span, base, place in zip(subjects.spans, static, places, strict=True):
-            if place is not None:
-                scores.append(base + sum(weigh(key, 0.0) for key in pair_features(place, span.kinds, name)))
-                spans.append(span)
-        powers = np.exp(np.array(scores) - max(scores))
-        shares = (powers / powers.sum())[1:].tolist()
-        return _pool(tokens, spans, shares)
-
     def _object_mention(self, tokens: Tokens, span: Span, name: str) -> Mention:
         text = tokens.slice(span.first, span.last)
         form = self._forms.render(name, span, tokens, self._lexicon)
@@ -193,12 +176,46 @@ class LearnedModel:
         return cls(unpack(path.read_bytes(), ModelContent, mark=MARK, source=path.name))
 
 
-def _places(subjects: SubjectFeatures, target: Span) -> list[tuple[str, int, int] | None]:
-    """Where each subject stands from the object; None for the object itself."""
-    return [
-        None if (span.first, span.last) == (target.first, target.last) else place_of(span, target, subjects.names)
-        for span in subjects.spans
-    ]
+class _Chooser:
+    """Chooses subjects in one sentence; what does not depend on the object or property is weighed once."""
+
+    def __init__(self, tokens: Tokens, subjects: SubjectFeatures, weights: dict[int, float]) -> None:
+        self._tokens = tokens
+        self._subjects = subjects
+        self._weigh = weights.get
+        self._static = [self._sum(row) for row in subjects.rows]
+        self._absent = self._sum(subjects.absent)
+        self._beside: dict[
+            tuple[int, int], list[tuple[Span, float, tuple[str, int, int], Sequence[int]]]
+        ] = {}
+
+    def _sum(self, row: Sequence[int]) -> float:
+        weigh = self._weigh
+        return sum([weigh(key, 0.0) for key in row])
+
+    def _seen_from(self, target: Span) -> list[tuple[Span, float, tuple[str, int, int], Sequence[int]]]:
+        at = (target.first, target.last)
+        found = self._beside.get(at)
+        if found is None:
+            found = self._beside[at] = []
+            subjects = self._subjects
+            for span, base, look in zip(subjects.spans, self._static, subjects.looks, strict=True):
+                if (span.first, span.last) != at:
+                    place = place_of(span, target, subjects.names)
+                    found.append((span, base + self._sum(pair_features(place, span.kinds)), place, look))
+        return found
+
+    def subjects_of(self, target: Span, name: int) -> list[tuple[Mention, float]]:
+        """The likely subjects of a fact with this object and property, each with its share of the
+        probability.
+        """
+        seen = self._seen_from(target)
+        scores = [self._absent + self._weigh(absent_feature(name), 0.0)]
+        scores += [base + self._sum(property_features(place, look, name)) for _, base, place, look in seen]
+        top = max(scores)
+        powers = [math.exp(score - top) for score in scores]
+        total = sum(powers)
+        return _pool(self._tokens, [item[0] for item in seen], [power / total for power in powers[1:]])
 
 
 def _pool(tokens: Tokens, spans: Sequence[Span], shares: Sequence[float]) -> list[tuple[Mention, float]]:

@@ -1,14 +1,16 @@
-"""What speaks for a candidate being the object of some property: its words and shape, its context, what is known of it."""
+"""What speaks for a candidate being the object of some property: its words and shape, its context, what is
+known of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sameas.extraction.learning.forms import sort_of
 from sameas.extraction.learning.hashing import mix, salt, word
 from sameas.extraction.learning.labels import Cues, stem
 from sameas.extraction.learning.lexicon import NOBODY, Known, Lexicon
 from sameas.extraction.learning.spans import KIND_BITS, NAME, OPENING, QUOTED, STOPWORDS, Span
+from sameas.extraction.learning.styles import sort_of
 from sameas.extraction.learning.tokens import Tokens
 
 _START, _END = word("<s>"), word("</s>")
@@ -17,15 +19,19 @@ _LEFT, _RIGHT = 6, 5
 _SHAPE_TOKENS = 4
 _NEAR, _FAR, _NEXT = 3, 7, 2
 _YEAR = 4
+_SHORT = 2
 ZONES = ("before", "left", "far left", "after", "right", "far right", "inside")
-# Features that name a property and speak for that property: the prior gives them one weight over all properties.
+# Features that name a property and speak for that property: the prior gives them one weight over all
+# properties.
 OWN_TEMPLATES = ("known", "known well", *(f"cue {kind} {zone}" for kind in "lr" for zone in ZONES))
 
 _BIAS = salt("bias")
 _P1, _P2, _P3, _N1, _N2, _PN = (salt(name) for name in ("p1", "p2", "p3", "n1", "n2", "pn"))
 _CL, _CR, _W, _FW, _LW, _SU = (salt(name) for name in ("cl", "cr", "w", "fw", "lw", "su"))
 _KIND, _KINDS, _LEN, _SHAPE, _SHAPE_P = (salt(name) for name in ("k", "kk", "len", "sh", "shp"))
-_POS, _SORT, _SORT_P, _IN_QUOTES, _WITHIN, _FORM = (salt(name) for name in ("pos", "so", "sop", "inq", "in", "form"))
+_POS, _SORT, _SORT_P, _IN_QUOTES, _WITHIN, _FORM = (
+    salt(name) for name in ("pos", "so", "sop", "inq", "in", "form")
+)
 _BAG, _KNOWN_P, _KNOWN_ANY, _KNOWN_NOT = (salt(name) for name in ("b", "known p", "known any", "known not"))
 _OWN = {name: salt(name) for name in OWN_TEMPLATES}
 _KNOWN, _KNOWN_WELL = _OWN["known"], _OWN["known well"]
@@ -96,15 +102,18 @@ def object_features(
 ) -> ObjectFeatures:
     """Features of every candidate of a sentence, as an object of any property."""
     lower = tokens.lower
-    count = len(lower)
     numbers = [word(text) for text in lower]
     padded = [_START, _START, _START, *numbers, _END, _END]
     shapes = [shape(text) for text in tokens.words]
-    shared = sorted({mix(_BAG, numbers[i]) for i, text in enumerate(lower) if text.isalpha() and text not in STOPWORDS})
+    shared = sorted(
+        {mix(_BAG, numbers[i]) for i, text in enumerate(lower) if text.isalpha() and text not in STOPWORDS}
+    )
     left = [mix(_CL, number) for number in numbers]
     right = [mix(_CR, number) for number in numbers]
     inner = [mix(_W, number) for number in numbers]
-    hits = [(i, *cue) for i, text in enumerate(lower) if len(text) > 2 for cue in cues.get(stem(text), ())]  # noqa: PLR2004
+    hits = [
+        (i, *cue) for i, text in enumerate(lower) if len(text) > _SHORT for cue in cues.get(stem(text), ())
+    ]
     quoted = [(span.first, span.last) for span in spans if span.kinds & QUOTED]
     names = [(span.first, span.last) for span in spans if span.kinds & (NAME | OPENING | QUOTED)]
     rows = []

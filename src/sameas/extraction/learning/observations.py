@@ -1,7 +1,8 @@
-"""Examples turned into rows to fit: every candidate as an object, and for every fact the choice of its subject.
+"""Examples turned into rows to fit: every candidate as an object, and for every fact the choice of its
+subject.
 
-An example seldom states all that its text says, so what it leaves out is weak evidence: a candidate counts as no object of
-a property with full weight only in sentences that are examples of that property.
+An example seldom states all that its text says, so what it leaves out is weak evidence: a candidate counts
+as no object of a property with full weight only in sentences that are examples of that property.
 """
 
 from __future__ import annotations
@@ -16,23 +17,27 @@ from numpy.typing import NDArray
 from sameas.extraction.learning.candidates import find_candidates
 from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.learning.forms import AffixCounter, Forms, choose_styles, sort_of, writings
+from sameas.extraction.learning.forms import AffixCounter, Forms, choose_styles
 from sameas.extraction.learning.hashing import word
 from sameas.extraction.learning.labels import Cues, cues_of
-from sameas.extraction.learning.lexicon import Lexicon, learn_lexicon
+from sameas.extraction.learning.lexicon import Lexicon, key_of, learn_lexicon
 from sameas.extraction.learning.object_features import object_features
 from sameas.extraction.learning.schema import Schema
 from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.styles import sort_of, writings
 from sameas.extraction.learning.subject_features import (
     SubjectFeatures,
     absent_feature,
     pair_features,
     place_of,
+    property_features,
     subject_features,
 )
 from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 
 _UNLABELLED = 0.5
+# The share of values that must be new to the lexicon, as they are in a new text.
+_NEWS = 0.5
 Affixes = dict[str, tuple[str, ...]]
 
 
@@ -60,6 +65,7 @@ class _Read:
     example: Example
     tokens: Tokens
     spans: list[Span]
+    lexicon: Lexicon
 
 
 def _matching_styles(value: str, span: Span, tokens: Tokens, affixes: tuple[str, ...]) -> list[str]:
@@ -77,6 +83,28 @@ def _learn_affixes(reads: list[_Read], properties: frozenset[str]) -> Affixes:
                 texts = [read.tokens.slice(span.first, span.last) for span in read.spans if span.form is None]
                 counter.note(triple.property, triple.object, texts)
     return counter.affixes()
+
+
+def _blind(reads: list[_Read], lexicon: Lexicon) -> list[tuple[int, _Read]]:
+    """Some examples read once more, as if nothing were known of their values, each with its number.
+
+    Where nearly all values of the examples recur, the fit would learn that an unknown name is no value of
+    anything.
+    """
+    news = total = 0
+    for number, read in enumerate(reads):
+        for triple in read.example.triples:
+            total += 1
+            news += not lexicon.knows_value(key_of(triple.object), without=number)
+    lacking = (_NEWS * total - news) / (1 - _NEWS)
+    if lacking <= 0:
+        return []
+    nothing = Lexicon({}, {}, {}, {})
+    chosen = range(0, len(reads), max(1, round(total / lacking)))
+    return [
+        (i, _Read(reads[i].example, reads[i].tokens, find_candidates(reads[i].tokens, nothing), nothing))
+        for i in chosen
+    ]
 
 
 def _same_year(value: str, span: Span) -> bool:
@@ -104,13 +132,13 @@ class _Collector:
         weights = np.full(labels.shape, _UNLABELLED, np.float32)
         for triple in triples:
             weights[:, self.column[triple.property]] = 1
-        subjects = subject_features(tokens, spans, out.lexicon, without=number)
+        subjects = subject_features(tokens, spans, read.lexicon, without=number)
         for triple in triples:
             right = self._label(triple, read, labels, weights)
             if right:
                 self._choice(triple, spans[right[0]], subjects, tokens)
         weights[labels > 0] = 1
-        features = object_features(tokens, spans, out.lexicon, out.cues, without=number)
+        features = object_features(tokens, spans, read.lexicon, out.cues, without=number)
         out.object_rows += [row + features.shared for row in features.rows]
         out.object_kinds += [span.kinds for span in spans]
         out.sentence += [number] * len(spans)
@@ -121,29 +149,37 @@ class _Collector:
         self, triple: Triple, read: _Read, labels: NDArray[np.float32], weights: NDArray[np.float32]
     ) -> list[int]:
         column = self.column[triple.property]
-        right = []
+        matches: dict[int, list[str]] = {}
+        # Words are added to a candidate only where no candidate says the whole value.
+        for affixes in ((), self.affixes.get(triple.property, ())):
+            if not matches:
+                found = (
+                    (i, _matching_styles(triple.object, s, read.tokens, affixes))
+                    for i, s in enumerate(read.spans)
+                )
+                matches = {i: styles for i, styles in found if styles}
+        for i, styles in matches.items():
+            labels[i, column] = 1
+            for style in styles:
+                self.styles[(triple.property, sort_of(read.spans[i]), style)] += 1
         for i, span in enumerate(read.spans):
-            styles = _matching_styles(triple.object, span, read.tokens, self.affixes.get(triple.property, ()))
-            if styles:
-                right.append(i)
-                labels[i, column] = 1
-                for style in styles:
-                    self.styles[(triple.property, sort_of(span), style)] += 1
-            elif _same_year(triple.object, span):
+            if i not in matches and _same_year(triple.object, span):
                 weights[i, column] = 0
-        return right
+        return list(matches)
 
     def _choice(self, triple: Triple, target: Span, subjects: SubjectFeatures, tokens: Tokens) -> None:
         out = self.out
         wanted, name = fold(triple.subject), word(triple.property)
         found = False
-        for span, row in zip(subjects.spans, subjects.rows, strict=True):
+        for span, row, look in zip(subjects.spans, subjects.rows, subjects.looks, strict=True):
             if (span.first, span.last) == (target.first, target.last):
                 continue
             place = place_of(span, target, subjects.names)
             right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
             found |= right
-            out.subject_rows.append(row + pair_features(place, span.kinds, name))
+            out.subject_rows.append(
+                row + pair_features(place, span.kinds) + property_features(place, look, name)
+            )
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
         out.subject_right.append(not found)
@@ -164,11 +200,11 @@ def observe(examples: Sequence[Example], schema: Schema) -> Observations:
     reads = []
     for number, example in enumerate(examples):
         tokens = tokenize(example.text)
-        reads.append(_Read(example, tokens, find_candidates(tokens, lexicon, without=number)))
+        reads.append(_Read(example, tokens, find_candidates(tokens, lexicon, without=number), lexicon))
     affixes = _learn_affixes(reads, frozenset(properties))
     out = Observations(schema, properties, lexicon, cues_of(schema, properties), Forms({}))
     collector = _Collector(out, affixes)
-    for number, read in enumerate(reads):
+    for number, read in (*enumerate(reads), *_blind(reads, lexicon)):
         collector.add(number, read)
     collector.finish()
     return out

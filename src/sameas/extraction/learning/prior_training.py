@@ -1,12 +1,14 @@
-"""Make the prior from the training sentences of several ontologies: `python -m ...prior_training DATA_FOLDER [OUT]`.
+"""Make the prior from the training sentences of several ontologies: `python -m ...prior_training DATA_FOLDER
+[OUT]`.
 
-Only the train part is read. The file holds weights of hashed features; small weights are dropped to keep it small.
-Numbers are left out: ontologies without a numeric property would teach that numbers are never objects.
+Only the train part is read. The file holds weights of hashed features; small weights are dropped to keep it
+small. Numbers are left out: ontologies without a numeric property would teach that numbers are never objects.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -26,12 +28,12 @@ from sameas.extraction.learning.observations import Observations, observe
 from sameas.extraction.learning.prior import FILE, MARK, Prior, PriorContent
 from sameas.extraction.learning.spans import QUANTITY
 
-_LEAST_OBJECT = 12
+_LEAST_OBJECT = 20
 _LEAST_SUBJECT = 8
 _STRENGTH = 3.0
 _OWN_STRENGTH = 0.1
-_ROUNDS = 40
-_SUBJECT_ROUNDS = 60
+_ROUNDS = 30
+_SUBJECT_ROUNDS = 50
 _KEPT = 50_000
 
 
@@ -44,7 +46,7 @@ class _Block:
     mixing: Floats
     labels: Floats
     weights: Floats
-    own: list[Any]
+    own: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 def _without_numbers(item: Observations) -> tuple[list[list[int]], list[int], NDArray[np.bool_]]:
@@ -64,12 +66,9 @@ def _block(item: Observations, numbers: dict[int, int], columns: dict[str, int])
     own = []
     for template in OWN_TEMPLATES:
         names = {own_feature(template, name): j for j, name in enumerate(item.properties)}
-        hits = np.zeros((len(rows), len(item.properties)), np.float32)
-        for i, row in enumerate(rows):
-            for key in row:
-                if key in names:
-                    hits[i, names[key]] = 1
-        own.append(hits)
+        hits = sorted({(i, names[key]) for i, row in enumerate(rows) for key in row if key in names})
+        places = np.array(hits, np.int64).reshape(-1, 2)
+        own.append((places[:, 0], places[:, 1]))
     return _Block(found, found.T.tocsr(), mixing, item.labels[kept], item.weights[kept], own)
 
 
@@ -81,16 +80,18 @@ def _fit_objects(blocks: Sequence[_Block], features: int, columns: int) -> tuple
         own = flat[size:]
         slope = np.float32(_STRENGTH) * guess
         own_slope = _OWN_STRENGTH * own
-        value = 0.5 * _STRENGTH * float((guess * guess).sum(dtype=np.float64)) + 0.5 * _OWN_STRENGTH * float(own @ own)
+        value = 0.5 * _STRENGTH * float((guess * guess).sum(dtype=np.float64)) + 0.5 * _OWN_STRENGTH * float(
+            own @ own
+        )
         for block in blocks:
             scores = block.rows @ (guess @ block.mixing)
             for weight, hits in zip(own, block.own, strict=True):
-                scores = scores + np.float32(weight) * hits
+                scores[hits] += np.float32(weight)
             gap = block.weights * (sigmoid(scores) - block.labels)
             each = block.weights * (np.logaddexp(np.float32(0), scores) - block.labels * scores)
             value += float(each.sum(dtype=np.float64))
             slope += (block.turned @ gap) @ block.mixing.T
-            own_slope = own_slope + np.array([float((hits * gap).sum(dtype=np.float64)) for hits in block.own])
+            own_slope = own_slope + np.array([float(gap[hits].sum(dtype=np.float64)) for hits in block.own])
         return value, np.concatenate([slope.ravel().astype(np.float64), own_slope])
 
     found = minimize_from(loss, np.zeros(size + len(OWN_TEMPLATES)), rounds=_ROUNDS)
@@ -108,14 +109,27 @@ def train_prior(items: Sequence[Observations]) -> Prior:
     offsets = list(accumulate([len(item.sentence) + 1 for item in items], initial=0))
     rows = [row for found in kept for row in found[0]]
     groups = [offset + s for offset, found in zip(offsets, kept, strict=False) for s in found[1]]
-    own = {own_feature(template, name) for item in items for template in OWN_TEMPLATES for name in item.properties}
+    own = {
+        own_feature(template, name)
+        for item in items
+        for template in OWN_TEMPLATES
+        for name in item.properties
+    }
     numbers = vocabulary(rows, groups, least=_LEAST_OBJECT)
     numbers = {key: i for i, key in enumerate(key for key in numbers if key not in own)}
     names = sorted(
-        {d for item in items for each in item.schema.properties if each.id in item.properties for d in descriptors(item.schema, each)}
+        {
+            d
+            for item in items
+            for each in item.schema.properties
+            if each.id in item.properties
+            for d in descriptors(item.schema, each)
+        }
     )
     columns = {name: i for i, name in enumerate(names)}
-    weights, own_weights = _fit_objects([_block(item, numbers, columns) for item in items], len(numbers), len(columns))
+    weights, own_weights = _fit_objects(
+        [_block(item, numbers, columns) for item in items], len(numbers), len(columns)
+    )
     bar = np.sort(np.abs(weights), axis=None)[-min(_KEPT, weights.size)]
     weights[np.abs(weights) < bar] = 0
     feature, column = np.nonzero(weights)
@@ -147,7 +161,9 @@ def _fit_subjects(items: Sequence[Observations]) -> tuple[list[int], NDArray[np.
     member = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)).tolist()
     numbers = vocabulary(rows, member, least=_LEAST_SUBJECT)
     start_at = np.zeros(len(numbers))
-    weights = fit_choice(matrix(rows, numbers), bounds, right, prior=start_at, strength=1.0, rounds=_SUBJECT_ROUNDS)
+    weights = fit_choice(
+        matrix(rows, numbers), bounds, right, prior=start_at, strength=1.0, rounds=_SUBJECT_ROUNDS
+    )
     return list(numbers), weights
 
 
@@ -161,7 +177,9 @@ def main() -> None:
     prior = train_prior(items)
     data = pack(prior.content, mark=MARK)
     write_file(given.out, data)
-    print(f"{given.out.name}: {len(data)} bytes, version {prior.version[:12]}, from {len(items)} ontologies")
+    sys.stdout.write(
+        f"{given.out.name}: {len(data)} bytes, {len(items)} ontologies, version {prior.version}\n"
+    )
 
 
 if __name__ == "__main__":

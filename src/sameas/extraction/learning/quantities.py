@@ -1,7 +1,8 @@
-"""Numbers with and without units. A mention is read into an exact value and can be written in any known style.
+"""Numbers with and without units. A mention is read into an exact value and can be written in any known
+style.
 
-Reads `2,777 metres`, `$2 million`, `3.5 km`, `US$ 10.5 billion`, `98 minutes`, `45%`, `-12.5`. A number that is part of
-a name (`Boeing 747-400`) is read as well: what it means is for the learner to say.
+Reads `2,777 metres`, `$2 million`, `3.5 km`, `US$ 10.5 billion`, `98 minutes`, `45%`, `-12.5`. A number that
+is part of a name (`Boeing 747-400`) is read as well: what it means is for the learner to say.
 """
 
 from __future__ import annotations
@@ -11,26 +12,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sameas.extraction.learning.tokens import word_set
+
 _SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12, "bn": 9}
 _NUMBER = re.compile(
-    r"(?P<sign>(?<![\w.])[-−])?(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    "(?P<sign>(?<![\\w.])[-\u2212])?"
+    r"(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?P<percent>\s?%)?(?:[\s-](?P<scale>hundred|thousand|million|billion|trillion|bn)\b)?"
     r"(?:(?P<gap>\s?-?\s?)(?P<unit>[^\W\d_]{1,14}(?:/[^\W\d_]{1,6}|[²³23](?!\w))?))?"
 )
 # Words after a number that are no unit: they begin the next phrase.
-_NO_UNIT = frozenset(
-    "a an and are as at because but by during for from had has have he if in into is it its million of on or she since so than that the "
-    "their then there they this to until was were when where which while who with january february march april may june july august "
-    "september october november december st nd rd th s bc ad ce bce".split()
+_NO_UNIT = word_set(
+    "a an and are as at because but by during for from had has have he if in into is it its million of on or "
+    "she since so than that the their then there they this to until was were when where which while who with "
+    "january february march april may june july august september october november december st nd rd th s bc "
+    "ad ce bce"
 )
-_WORDS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-}
-_WORD = re.compile(r"\b(" + "|".join(sorted(_WORDS, key=lambda word: (-len(word), word))) + r")\b", re.IGNORECASE)
+_NAMES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty"
+)
+_WORDS = {word: value for value, word in enumerate(_NAMES.split())}
+_WORD = re.compile(
+    r"\b(" + "|".join(sorted(_WORDS, key=lambda word: (-len(word), word))) + r")\b", re.IGNORECASE
+)
 STYLES = ("plain", "decimal", "grouped", "unit", "decimal-unit")
 
 
@@ -44,7 +49,9 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class QuantityMention:
-    """A quantity and the characters that say it; `number_end` is where the number ends and the unit begins."""
+    """A quantity and the characters that say it; `number_end` is where the number ends and the unit
+    begins.
+    """
 
     quantity: Quantity
     start: int

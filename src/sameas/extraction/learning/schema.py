@@ -18,7 +18,9 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property: its id, the label people use, and the classes (or the datatype) at its ends where they are known."""
+    """A property: its id, the label people use, and the classes (or the datatype) at its ends where they are
+    known.
+    """
 
     id: str
     label: str

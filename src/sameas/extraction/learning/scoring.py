@@ -1,11 +1,13 @@
 """Scores of an extractor's answers against examples, after Text2KGBench's definitions.
 
-- `precision`, `recall`, `f1`: for each text, predictions of properties that its examples have, compared as text without
-  spaces, underscores and case; then the mean over texts. A text without predictions counts as zero.
+- `precision`, `recall`, `f1`: for each text, predictions of properties that its examples have, compared as
+  text without spaces, underscores and case; then the mean over texts. A text without predictions counts as
+  zero.
 - `micro_f1`: all predictions against all examples, nothing left out.
-- `conformance`: the share of predictions whose property is in the ontology, mean over texts, one where there is none.
-- `subject_hallucination`, `object_hallucination`: the share of predictions whose subject (object) is not in the text or in
-  the class labels, words stemmed, `01 January` aside; mean over texts.
+- `conformance`: the share of predictions whose property is in the ontology, mean over texts, one where there
+  is none.
+- `subject_hallucination`, `object_hallucination`: the share of predictions whose subject (object) is not in
+  the text or in the class labels, words stemmed, `01 January` aside; mean over texts.
 """
 
 from __future__ import annotations
@@ -17,7 +19,22 @@ from sameas.extraction.learning.examples import Example
 from sameas.extraction.learning.schema import Schema
 from sameas.extraction.learning.tokens import fold, tokenize
 
-_SUFFIXES = ("ational", "ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "e", "y", "s")
+_SUFFIXES = (
+    "ational",
+    "ations",
+    "ation",
+    "ings",
+    "ing",
+    "ies",
+    "ied",
+    "ers",
+    "er",
+    "ed",
+    "es",
+    "e",
+    "y",
+    "s",
+)
 _SHORTEST = 3
 
 
@@ -73,7 +90,9 @@ def _unsupported(values: Sequence[str], text: str) -> float:
 
 
 def score(predictions: Iterable[Prediction], schema: Schema | None = None) -> Scores:
-    """The scores of an ontology's predictions; without its schema every property conforms and nothing is checked in the text."""
+    """The scores of an ontology's predictions; without its schema every property conforms and nothing is
+    checked in the text.
+    """
     made = list(predictions)
     precision = recall = f1 = conformance = subject_miss = object_miss = 0.0
     right = said = wanted = 0

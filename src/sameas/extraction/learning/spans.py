@@ -1,41 +1,50 @@
 """Which parts of a sentence may be a subject or an object: names, quoted strings, dates, quantities, phrases.
 
-A span is a guess by form alone; nothing here is learned. Names are runs of capitalised words, joined over particles,
-hyphens and colons, whole and in part, because where a name ends is for the learner to say.
+A span is a guess by form alone; nothing here is learned. Names are runs of capitalised words, joined over
+particles, hyphens and colons, whole and in part, because where a name ends is for the learner to say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.quantities import Quantity, find_quantities
-from sameas.extraction.learning.tokens import Tokens
+from sameas.extraction.learning.tokens import Tokens, word_set
 
-NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE = (1 << i for i in range(11))
+NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE = (
+    1 << i for i in range(11)
+)
 KIND_BITS = 11
 
-_TIGHT = frozenset("- ' ’ . & / – _ +".split())
-_CLOSE = frozenset(
-    "of the de la le les du des del della di da do dos das van von der den zu bin ibn al el y e et und av af ten ter - ’ ' & – / 's".split()
+_APOSTROPHES = "'\u2019"
+_TIGHT = word_set("- ' \u2019 . & / \u2013 _ +")
+_CLOSE = word_set(
+    "of the de la le les du des del della di da do dos das van von der den zu bin ibn al el y e et und av af "
+    "ten ter - \u2019 ' & \u2013 / 's"
 )
-_WIDE = frozenset("and for in on at to a an into from with by or no vs upon about without is are : . ! ? his her my s".split())
-_FAR = frozenset([",", "(", ")"])
+_WIDE = word_set(
+    "and for in on at to a an into from with by or no vs upon about without is are : . ! ? his her my s"
+)
+_FAR = word_set(", ( )")
 _LEVEL = {**dict.fromkeys(_FAR, 3), **dict.fromkeys(_WIDE, 2), **dict.fromkeys(_CLOSE, 1)}
 _GAP_TOKENS = 3
 _RUNS_JOINED = 4
 _ARTICLES = frozenset(("the", "a", "an"))
-_OPENERS = frozenset(
-    "in on at after before during since from by with as for to he she it they we this that these those his her its their there when while "
-    "although though however also both one two three many most some all if but and or not its other under over between following until "
-    "another each first then here who which where".split()
+_OPENERS = word_set(
+    "in on at after before during since from by with as for to he she it they we this that these those his "
+    "her its their there when while although though however also both one two three many most some all if "
+    "but and or not other under over between following until another each first then here who which where"
 )
-_OPENING_ENDS = frozenset(
-    "is was are were has had have will would can could may became becomes won received features stars takes took serves served ( , : ; ["
-    " represents represented began begins plays played lies flows rises joined located s".split()
+_LEADING = _ARTICLES | _OPENERS
+_OPENING_ENDS = word_set(
+    "is was are were has had have will would can could may became becomes won received features stars takes "
+    "took serves served represents represented began begins plays played lies flows rises joined located s ( "
+    ", : ; ["
 )
 _OPENING_TOKENS = 14
-_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "'"}
+_QUOTES = {'"': '"', "\u201c": "\u201d", "\u201e": "\u201c", "«": "»", "\u2018": "\u2019", "`": "'"}
 _QUOTED_TOKENS = 24
 _NAME_PIECES = (3, 5)
 _ABBREVIATION = 3
@@ -43,7 +52,9 @@ _ABBREVIATION = 3
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens first to last (not included) of a sentence, the forms they have, and what they say where that is known."""
+    """Tokens first to last (not included) of a sentence, the forms they have, and what they say where that
+    is known.
+    """
 
     first: int
     last: int
@@ -66,7 +77,10 @@ class _Collector:
 
     def spans(self) -> list[Span]:
         ordered = sorted(self.found.items(), key=lambda item: (item[0][0], item[0][1], item[0][2] or ""))
-        return [Span(a, b, kinds, form, None if form else self.values.get((a, b))) for (a, b, form), kinds in ordered]
+        return [
+            Span(a, b, kinds, form, None if form else self.values.get((a, b)))
+            for (a, b, form), kinds in ordered
+        ]
 
 
 def _runs(tokens: Tokens) -> list[tuple[int, int]]:
@@ -92,7 +106,7 @@ def _runs(tokens: Tokens) -> list[tuple[int, int]]:
                     (starts[j + 1] == ends[j] and words[j + 1][0].isalnum())
                     or (following == "." and len(words[j - 1]) <= _ABBREVIATION and words[j + 1][0].isupper())
                 )
-                and not (following in "'’" and words[j + 1] == "s")
+                and not (following in _APOSTROPHES and words[j + 1] == "s")
             ):
                 j += 2
             else:
@@ -120,7 +134,7 @@ def _add_name(tokens: Tokens, out: _Collector, first: int, last: int, kind: int)
     out.add(first, last, kind)
     if last - first > 1 and lower[first] in _ARTICLES:
         out.add(first + 1, last, kind)
-    elif first > 0 and lower[first - 1] in _ARTICLES and tokens.words[first - 1][0].isupper():
+    elif first > 0 and lower[first - 1] in _LEADING and tokens.words[first - 1][0].isupper():
         out.add(first - 1, last, kind)
     if last < len(tokens) and tokens.words[last] in ".!?" and tokens.starts[last] == tokens.ends[last - 1]:
         inner = last + 1 < len(tokens)
@@ -138,7 +152,7 @@ def _names(tokens: Tokens, out: _Collector) -> None:
             start += 1
         if start < last:
             runs.append((start, last))
-    levels = [_gap(tokens, a[1], b[0]) for a, b in zip(runs, runs[1:], strict=False)]
+    levels = [_gap(tokens, a[1], b[0]) for a, b in pairwise(runs)]
     for k, (first, last) in enumerate(runs):
         _add_name(tokens, out, first, last, NAME)
         _pieces(tokens, out, first, last)
@@ -146,6 +160,16 @@ def _names(tokens: Tokens, out: _Collector) -> None:
             if not levels[m - 1]:
                 break
             _add_name(tokens, out, first, runs[m][1], NAME)
+        # A plain noun before the name: `president of Chile`.
+        if first > 1 and lower[first - 1] in ("of", "the"):
+            noun = first - 3 if lower[first - 1] == "the" and lower[first - 2] == "of" else first - 2
+            if (
+                noun >= 0
+                and lower[noun + 1] == "of"
+                and lower[noun].isalpha()
+                and tokens.words[noun][0].islower()
+            ):
+                out.add(noun, last, PHRASE)
         # A capitalised word and the plain words after it: `Tabasco pepper`, `Panthera pardus`.
         for extra in (1, 2):
             end = last + extra
@@ -159,24 +183,27 @@ def _names(tokens: Tokens, out: _Collector) -> None:
 def _pieces(tokens: Tokens, out: _Collector, first: int, last: int) -> None:
     words = tokens.words
     size = last - first
-    if size < 2:  # noqa: PLR2004 (one word has no parts)
+    if size == 1:
         return
     for cut in (1, 2):
         if size > cut and words[first + cut][0].isalnum():
             out.add(first + cut, last, NAME)
         if size > cut and words[last - cut - 1][0].isalnum():
             out.add(first, last - cut, NAME)
+    names = tokens.slice(first, last).split()
     least, most = _NAME_PIECES
-    if least <= size <= most and words[first].isalpha() and words[last - 1].isalpha():
-        out.add(first, last, SHORTENED, f"{words[first]} {words[last - 1]}")
-    if size > least and words[first + 1].isalpha():
-        out.add(first, last, SHORTENED, f"{words[first + 1]} {words[last - 1]}")
+    if least <= len(names) <= most and all(name[0].isupper() for name in names) and names[-1].isalpha():
+        out.add(first, last, SHORTENED, f"{names[0]} {names[-1]}")
 
 
 def _openings(tokens: Tokens, out: _Collector) -> None:
-    _opening(tokens, out, 1 if tokens.lower[0] in ('"', "“", "'") else 0)
+    _opening(tokens, out, 1 if tokens.lower[0] in _QUOTES else 0)
     for i in range(1, len(tokens) - 1):
-        if tokens.words[i] in ".!?" and tokens.words[i + 1][0].isupper() and len(tokens.words[i - 1]) > _ABBREVIATION:
+        if (
+            tokens.words[i] in ".!?"
+            and tokens.words[i + 1][0].isupper()
+            and len(tokens.words[i - 1]) > _ABBREVIATION
+        ):
             _opening(tokens, out, i + 1)
 
 
@@ -187,13 +214,13 @@ def _opening(tokens: Tokens, out: _Collector, start: int) -> None:
         return
     found = 0
     for i in range(start + 1, min(len(tokens), start + _OPENING_TOKENS)):
-        if lower[i] in _OPENING_ENDS and not (lower[i] == "s" and lower[i - 1] not in "'’"):
+        if lower[i] in _OPENING_ENDS and not (lower[i] == "s" and lower[i - 1] not in _APOSTROPHES):
             end = i - 1 if lower[i] == "s" else i
             out.add(start, end, OPENING)
             if lower[start] in _ARTICLES and end - start > 1:
                 out.add(start + 1, end, OPENING)
             found += lower[i] != "s"
-            if found == 2:  # noqa: PLR2004 (a title may hold one such word itself)
+            if found > 1:
                 break
 
 
@@ -206,7 +233,7 @@ def _enclosed(tokens: Tokens, out: _Collector) -> None:
             if 0 < i - opened[0] - 1 <= _QUOTED_TOKENS:
                 out.add(opened[0] + 1, i, QUOTED)
                 # American style puts the comma inside the quotation marks.
-                if words[i - 1] in ",.;" and i - opened[0] > 2:  # noqa: PLR2004
+                if words[i - 1] in ",.;" and i - 1 > opened[0] + 1:
                     out.add(opened[0] + 1, i - 1, QUOTED)
             opened = None
         elif word in _QUOTES and not opened:
@@ -241,11 +268,12 @@ def _values(tokens: Tokens, out: _Collector) -> None:
                 out.values[(first, last)] = number.quantity
 
 
-STOPWORDS = frozenset(
-    "a an and are as at be been being but by can could did do does for from had has have he her his if in into is it its may more most not of on "
-    "or our over she should so some such than that the their them then there these they this those to under until up was were what when where "
-    "which while who whom whose will with would also after before during about between both each other only same very s t i you we first "
-    "second third known called named one two three including".split()
+STOPWORDS = word_set(
+    "a an and are as at be been being but by can could did do does for from had has have he her his if in "
+    "into is it its may more most not of on or our over she should so some such than that the their them "
+    "then there these they this those to under until up was were what when where which while who whom whose "
+    "will with would also after before during about between both each other only same very s t i you we "
+    "first second third known called named one two three including"
 )
 
 

@@ -1,12 +1,13 @@
 """What speaks for a candidate being the subject of a fact whose object and property are given.
 
-The static part depends on the sentence alone; the pair part on where the object stands. One more choice is always there:
-that the sentence does not name its subject ("He was born in Paris").
+The static part depends on the sentence alone; the pair part on where the object stands. One more choice is
+always there: that the sentence does not name its subject ("He was born in Paris").
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sameas.extraction.learning.candidates import can_be_subject
@@ -14,26 +15,34 @@ from sameas.extraction.learning.hashing import mix, salt, word
 from sameas.extraction.learning.lexicon import NOBODY, Lexicon
 from sameas.extraction.learning.object_features import bucket, shape
 from sameas.extraction.learning.spans import NAME, QUOTED, STOPWORDS, Span
-from sameas.extraction.learning.tokens import Tokens
+from sameas.extraction.learning.tokens import Tokens, word_set
 
 _START, _END, _NONE = word("<s>"), word("</s>"), word("-")
 _WINDOW = 4
 _SHAPE_TOKENS = 5
 _RANKS = 4
 _PLACES = {name: word(name) for name in ("after", "before", "around", "within", "across")}
-_ABSENCE_WORDS = frozenset(
-    "it he she his her its they their film album song book novel series band journal river game episode".split()
+_ABSENCE_WORDS = word_set(
+    "it he she his her its they their film album song book novel series band journal river game episode"
 )
 
-_KK, _P1, _P2, _N1, _N2, _KN, _KP, _PN = (salt(f"s.{name}") for name in ("kk", "p1", "p2", "n1", "n2", "kn", "kp", "pn"))
-_LEN, _POS, _RANK, _PART, _RANK_PART, _POS_K = (salt(f"s.{name}") for name in ("len", "pos", "rank", "part", "rp", "posk"))
-_HOLDS, _IN_QUOTES, _COUNT, _SHAPE, _SHAPE_R = (salt(f"s.{name}") for name in ("holds", "inq", "cnt", "sh", "shr"))
+_KK, _P1, _P2, _N1, _N2, _KN, _KP, _PN = (
+    salt(f"s.{name}") for name in ("kk", "p1", "p2", "n1", "n2", "kn", "kp", "pn")
+)
+_LEN, _POS, _RANK, _PART, _RANK_PART, _POS_K = (
+    salt(f"s.{name}") for name in ("len", "pos", "rank", "part", "rp", "posk")
+)
+_HOLDS, _IN_QUOTES, _COUNT, _SHAPE, _SHAPE_R = (
+    salt(f"s.{name}") for name in ("holds", "inq", "cnt", "sh", "shr")
+)
 _FW, _CAPS, _LW, _W0, _W, _R, _L = (salt(f"s.{name}") for name in ("fw", "caps", "lw", "w0", "w", "r", "l"))
 _KNOWN, _KNOWN_VALUE = salt("s.known"), salt("s.known value")
 _REL, _DIST, _BETWEEN, _REL_K, _REL_P, _BETWEEN_P = (
     salt(f"p.{name}") for name in ("rel", "d", "btw", "relk", "relp", "btwp")
 )
-_ABSENT, _A1, _A2, _A3, _A_LEN, _A_HAS, _A_P = (salt(f"0.{name}") for name in ("b", "w1", "w2", "w3", "len", "has", "p"))
+_ABSENT, _A1, _A2, _A3, _A_LEN, _A_HAS, _A_P = (
+    salt(f"0.{name}") for name in ("b", "w1", "w2", "w3", "len", "has", "p")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class SubjectFeatures:
 
     spans: list[Span]
     rows: list[list[int]]
+    looks: list[tuple[int, ...]]
     absent: list[int]
     names: list[tuple[int, int]]
 
@@ -50,7 +60,13 @@ def _absent(tokens: Tokens) -> list[int]:
     lower = tokens.lower
     first, second, third = ([word(text) for text in lower[:3]] + [_END] * 3)[:3]
     two = mix(first, second)
-    row = [_ABSENT, mix(_A1, first), mix(_A2, two), mix(_A3, mix(two, third)), mix(_A_LEN, bucket(len(lower)))]
+    row = [
+        _ABSENT,
+        mix(_A1, first),
+        mix(_A2, two),
+        mix(_A3, mix(two, third)),
+        mix(_A_LEN, bucket(len(lower))),
+    ]
     return row + [mix(_A_HAS, word(text)) for text in sorted(_ABSENCE_WORDS.intersection(lower))]
 
 
@@ -69,6 +85,7 @@ def subject_features(
     said = Counter(keys.values())
     chosen = [span for span in spans if can_be_subject(span)]
     rows = []
+    sorts: list[tuple[int, ...]] = []
     for span in chosen:
         a, b, kinds = span.first, span.last, span.kinds
         p2, p1 = padded[a : a + 2]
@@ -112,7 +129,10 @@ def subject_features(
         if lexicon.knows_value(key, without=without):
             row.append(_KNOWN_VALUE)
         rows.append(row)
-    return SubjectFeatures(chosen, rows, _absent(tokens), outer)
+        sorts.append(
+            (mix(_LW, numbers[b - 1]), mix(_N1, n1), mix(_P1, p1), mix(_SHAPE, looks), mix(_KK, kinds))
+        )
+    return SubjectFeatures(chosen, rows, sorts, _absent(tokens), outer)
 
 
 def place_of(subject: Span, target: Span, names: list[tuple[int, int]]) -> tuple[str, int, int]:
@@ -130,17 +150,28 @@ def place_of(subject: Span, target: Span, names: list[tuple[int, int]]) -> tuple
     return "across", 0, 0
 
 
-def pair_features(place: tuple[str, int, int], kinds: int, name: int) -> list[int]:
-    """Features of a subject and an object together, for the property with this number."""
-    where, distance, between = _PLACES[place[0]], bucket(place[1]), min(3, place[2])
-    beyond = mix(where, between)
+def pair_features(place: tuple[str, int, int], kinds: int) -> list[int]:
+    """Features of a subject and an object together, for any property."""
+    where = _PLACES[place[0]]
     return [
         mix(_REL, where),
-        mix(_DIST, mix(where, distance)),
-        mix(_BETWEEN, beyond),
+        mix(_DIST, mix(where, bucket(place[1]))),
+        mix(_BETWEEN, mix(where, min(3, place[2]))),
         mix(_REL_K, mix(where, kinds)),
+    ]
+
+
+def property_features(place: tuple[str, int, int], look: Sequence[int], name: int) -> list[int]:
+    """Features of a subject and an object together, for the property with this number.
+
+    `look` are the features of the subject that say what sort of thing it is: a property wants its own sort.
+    """
+    where = _PLACES[place[0]]
+    beyond = mix(where, min(3, place[2]))
+    return [
         mix(_REL_P, mix(where, name)),
         mix(_BETWEEN_P, mix(beyond, name)),
+        *[mix(name, key) for key in look],
     ]
 
 

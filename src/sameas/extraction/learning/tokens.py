@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
-_POSSESSIVE = re.compile(r"['’]s\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,11 @@ def tokenize(text: str) -> Tokens:
         ends.append(match.end())
     lower = tuple(word.lower() for word in words)
     return Tokens(text, tuple(words), lower, tuple(starts), tuple(ends))
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
 
 
 def fold(text: str) -> str:

@@ -1,6 +1,7 @@
 """Learn an extractor from examples: observe, fit from the prior, choose thresholds by cross-validation.
 
-Equal examples, schema, seed and prior give an equal model, byte for byte; the seed only deals examples into folds.
+Equal examples, schema, seed and prior give an equal model, byte for byte; the seed only deals examples into
+folds.
 """
 
 from __future__ import annotations
@@ -24,27 +25,41 @@ from sameas.extraction.learning.scoring import Prediction, score
 _STRENGTH = 1.0
 _MANY = 150
 _FOLDS = 3
+_ROUNDS = 60
+# Thresholds need no exact fit.
+_TRIAL_ROUNDS = 30
 _BEST = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25)
-_OTHER = (0.12, 0.18, 0.25, 0.3, 0.4, 0.5)
+_OTHER = (0.12, 0.18, 0.25, 0.33)
 _CAUTION = 0.15
 _TINY = 0.01
 
 
-def learn(examples: Sequence[Example], schema: Schema, *, seed: int = 0, prior: Prior | None = None) -> LearnedModel:
+def learn(
+    examples: Sequence[Example], schema: Schema, *, seed: int = 0, prior: Prior | None = None
+) -> LearnedModel:
     """A model of the examples. Triples of properties that the schema lacks are passed over."""
     known = {item.id for item in schema.properties}
     if not any(triple.property in known for example in examples for triple in example.triples):
-        raise ExamplesError("no example has a triple of a property in the ontology; there is nothing to learn")
+        raise ExamplesError(
+            "no example has a triple of a property in the ontology; there is nothing to learn"
+        )
     start = prior if prior is not None else shipped_prior()
     thresholds = _cross_validate(examples, schema, start, seed)
     return _fit(examples, schema, start, thresholds)
 
 
-def _fit(examples: Sequence[Example], schema: Schema, prior: Prior, thresholds: Thresholds) -> LearnedModel:
+def _fit(
+    examples: Sequence[Example],
+    schema: Schema,
+    prior: Prior,
+    thresholds: Thresholds,
+    *,
+    rounds: int = _ROUNDS,
+) -> LearnedModel:
     seen = observe(examples, schema)
     least = 2 if len(examples) > _MANY else 1
-    object_keys, object_weights = _fit_objects(seen, prior, least)
-    subject_keys, subject_weights = _fit_subjects(seen, prior, least)
+    object_keys, object_weights = _fit_objects(seen, prior, least, rounds)
+    subject_keys, subject_weights = _fit_subjects(seen, prior, least, rounds)
     small, scales = _quantize(object_weights)
     content = ModelContent(
         properties=list(seen.properties),
@@ -64,7 +79,9 @@ def _fit(examples: Sequence[Example], schema: Schema, prior: Prior, thresholds: 
     return LearnedModel(content)
 
 
-def _fit_objects(seen: Observations, prior: Prior, least: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+def _fit_objects(
+    seen: Observations, prior: Prior, least: int, rounds: int
+) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
     numbers = vocabulary(seen.object_rows, seen.sentence, least=least)
     given = prior.objects(seen.schema, seen.properties)
     for key in given:
@@ -73,20 +90,24 @@ def _fit_objects(seen: Observations, prior: Prior, least: int) -> tuple[NDArray[
     for key, weights in given.items():
         start[numbers[key]] = weights
     rows = matrix(seen.object_rows, numbers)
-    fitted = fit_logistic(rows, seen.labels, seen.weights, prior=start, strength=_STRENGTH)
+    fitted = fit_logistic(rows, seen.labels, seen.weights, prior=start, strength=_STRENGTH, rounds=rounds)
     keys = np.array(list(numbers), np.uint32)
     kept = np.abs(fitted).max(axis=1) > _TINY
     return keys[kept], fitted[kept]
 
 
-def _fit_subjects(seen: Observations, prior: Prior, least: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+def _fit_subjects(
+    seen: Observations, prior: Prior, least: int, rounds: int
+) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     member = np.repeat(np.arange(len(seen.subject_groups) - 1), np.diff(seen.subject_groups)).tolist()
     numbers = vocabulary(seen.subject_rows, member, least=least)
     for key in prior.subjects:
         numbers.setdefault(key, len(numbers))
     start = np.array([prior.subjects.get(key, 0.0) for key in numbers])
     rows = matrix(seen.subject_rows, numbers)
-    fitted = fit_choice(rows, seen.subject_groups, seen.subject_right, prior=start, strength=_STRENGTH)
+    fitted = fit_choice(
+        rows, seen.subject_groups, seen.subject_right, prior=start, strength=_STRENGTH, rounds=rounds
+    )
     keys = np.array(list(numbers), np.uint32)
     kept = np.abs(fitted) > _TINY
     return keys[kept], fitted[kept]
@@ -98,7 +119,9 @@ def _quantize(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[n
 
 
 def _cross_validate(examples: Sequence[Example], schema: Schema, prior: Prior, seed: int) -> Thresholds:
-    """The thresholds that do best on examples that were held out, near the usual ones where examples are few."""
+    """The thresholds that do best on examples that were held out, near the usual ones where examples are
+    few.
+    """
     usual = Thresholds()
     order = list(range(len(examples)))
     random.Random(seed).shuffle(order)
@@ -106,19 +129,25 @@ def _cross_validate(examples: Sequence[Example], schema: Schema, prior: Prior, s
     for fold in range(_FOLDS):
         held = set(order[fold::_FOLDS])
         rest = [example for i, example in enumerate(examples) if i not in held]
-        if not held or not any(True for example in rest for triple in example.triples if schema.find(triple.property)):
+        if not held or not any(
+            True for example in rest for triple in example.triples if schema.find(triple.property)
+        ):
             return usual
-        model = _fit(rest, schema, prior, usual)
+        model = _fit(rest, schema, prior, usual, rounds=_TRIAL_ROUNDS)
         guesses += [(examples[i], model.guess(examples[i].text)) for i in sorted(held)]
     trials = [Thresholds(best, other) for best in _BEST for other in _OTHER if other >= best]
     return min(trials, key=lambda trial: (-_worth(guesses, trial, usual), trial.best, trial.other))
 
 
-def _worth(guesses: Sequence[tuple[Example, list[LearnedTriple]]], trial: Thresholds, usual: Thresholds) -> float:
+def _worth(
+    guesses: Sequence[tuple[Example, list[LearnedTriple]]], trial: Thresholds, usual: Thresholds
+) -> float:
     made = [
-        Prediction(example, tuple((t.subject.value, t.property, t.object.value) for t in choose(found, trial)))
+        Prediction(
+            example, tuple((t.subject.value, t.property, t.object.value) for t in choose(found, trial))
+        )
         for example, found in guesses
     ]
     result = score(made)
     strange = abs(math.log(trial.best / usual.best)) + abs(math.log(trial.other / usual.other))
-    return (result.f1 + result.micro_f1) / 2 - _CAUTION * strange / len(guesses) ** 0.5 / 10
+    return (result.f1 + result.micro_f1) / 2 - _CAUTION * strange / math.sqrt(len(guesses)) / 10

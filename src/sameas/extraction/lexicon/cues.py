@@ -1,9 +1,12 @@
-"""What in a text points to a property: its labels, alternative labels and patterns, and their usual other forms.
+"""What in a text points to a property: its labels, alternative labels and patterns, and their usual other
+forms.
 
-A cue stands between its subject and object in one order or the other, or it is a noun (`capital`) whose place tells
-which is which. Annotate a property with https://sameas.dev/ns#pattern, such as "{subject} was born in {object}", where
-its labels are not the words that people write.
+A cue stands between its subject and object in one order or the other, or it is a noun (`capital`) whose place
+tells which is which. Annotate a property with https://sameas.dev/ns#pattern, such as "{subject} was born in
+{object}", where its labels are not the words that people write.
 """
+
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
 
 import re
 from collections.abc import Iterator
@@ -30,7 +33,10 @@ class Cue(NamedTuple):
 
 
 _PREPOSITIONS = frozenset(
-    "of in on at by for to from with as into about through under over von im für bei aus nach mit de à en por para con di da per van bij".split()
+    (
+        "of in on at by for to from with as into about through under over von im für bei aus nach mit de à en "
+        "por para con di da per van bij"
+    ).split()
 )
 _SKIPPED_FIRST = frozenset(("is", "was", "are", "were", "be", "has", "have", "had"))
 _PATTERN = re.compile(r"\{(subject|object)\}")
@@ -85,7 +91,7 @@ def _from_label(label: str, iri: str, *, preferred: bool) -> Iterator[tuple[str,
 def _inflected(words: list[str]) -> Iterator[str]:
     yield " ".join(words)
     rest = " ".join(words[1:])
-    if len(words) == 2 and words[0].endswith((*_VERB_ENDINGS, "ing")) and _ENGLISH.match(words[0]):  # noqa: PLR2004
+    if len(words) == 2 and words[0].endswith((*_VERB_ENDINGS, "ing")) and _ENGLISH.match(words[0]):
         yield from (f"{form} {rest}" for form in verb_forms(words[0]))
 
 

@@ -1,8 +1,8 @@
 """Dates and years as people write them, read into XML Schema's forms.
 
-Reads ISO dates and times, `1 May 1999`, `May 1st, 1999`, `1. Mai 1999`, `1 de mayo de 1999`, `May 1999`, `5/1/1999`
-(day first unless only month first is possible), `1999年5月1日`, `44 BC`, `1990s` and a year alone.
-A day that no calendar has is not a date.
+Reads ISO dates and times, `1 May 1999`, `May 1st, 1999`, `1. Mai 1999`, `1 de mayo de 1999`, `May 1999`,
+`5/1/1999` (day first unless only month first is possible), `1999年5月1日`, `44 BC`, `1990s` and a year alone. A
+day that no calendar has is not a date.
 """
 
 import re
@@ -23,9 +23,7 @@ _MONTHS_BY_LANGUAGE = (
     "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
     "januari februari maart april mei juni juli augustus september oktober november december",
 )
-_MONTHS = {name: number for names in _MONTHS_BY_LANGUAGE for number, name in enumerate(names.split(), 1)} | {
-    "sept": 9
-}
+_MONTHS = {name: number for names in _MONTHS_BY_LANGUAGE for number, name in enumerate(names.split(), 1)} | {"sept": 9}
 _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=lambda name: (-len(name), name))) + r")\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|º|ª|\.)?"
 _OF = r"(?:\s+(?:of|de|d'|del|do))?\s+"
@@ -97,19 +95,13 @@ def _read(match: re.Match[str]) -> tuple[str, str] | None:
             if said[0].islower():
                 return None
             # 2000 was a leap year: any day that some year has.
-            return (
-                (f"--{month:02d}-{numbers[0]:02d}", "gMonthDay")
-                if _calendar(2000, month, numbers[0])
-                else None
-            )
+            return (f"--{month:02d}-{numbers[0]:02d}", "gMonthDay") if _calendar(2000, month, numbers[0]) else None
         case "decade":
             return said.lower(), "string"
         case "era":
             before = "b" in said.lower()
             # XML Schema 1.1: the year before 1 is 0.
-            return (
-                f"-{numbers[0] - 1:04d}" if before and numbers[0] > 1 else f"{numbers[0] - before:04d}"
-            ), "gYear"
+            return (f"-{numbers[0] - 1:04d}" if before and numbers[0] > 1 else f"{numbers[0] - before:04d}"), "gYear"
         case _:
             return _calendar(numbers[0])
 
@@ -120,7 +112,7 @@ def _month(said: str) -> int:
 
 def _stamp(said: str, numbers: list[int]) -> tuple[str, str] | None:
     hour, minute = numbers[3], numbers[4]
-    if _calendar(*numbers[:3]) is None or hour > 23 or minute > 59:  # noqa: PLR2004 (hours and minutes)
+    if _calendar(*numbers[:3]) is None or hour > 23 or minute > 59:
         return None
     value = said.replace(" ", "T", 1).replace("t", "T").replace("z", "Z")
     seconds = value[16:17] == ":"
@@ -128,7 +120,7 @@ def _stamp(said: str, numbers: list[int]) -> tuple[str, str] | None:
 
 
 def _calendar(year: int, month: int = 0, day: int = 0) -> tuple[str, str] | None:
-    if month > _LAST_MONTH or (day and not month) or not 0 < year:
+    if month > _LAST_MONTH or (day and not month) or not year > 0:
         return None
     if day:
         if day > monthrange(year, month)[1]:

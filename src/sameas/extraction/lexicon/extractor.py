@@ -1,8 +1,8 @@
 """The extractor that needs no model: the ontology's own words, and the shapes of names, dates and numbers.
 
-Rule: it finds what the ontology names. Classes come from individuals, from class labels beside or inside a name, from
-shapes, and from the domain and range of a property whose cue is there. Where an ontology gives it no cue, it says so and
-names what to add.
+Rule: it finds what the ontology names. Classes come from individuals, from class labels beside or inside a
+name, from shapes, and from the domain and range of a property whose cue is there. Where an ontology gives it
+no cue, it says so and names what to add.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +29,7 @@ _NO_CLASS = (
     "The ontology has no class with a label, and no individual: the lexicon extractor cannot tell what a name is. Add "
     "classes with rdfs:label, or individuals with rdfs:label."
 )
-_NO_PROPERTY = (
-    "The ontology has no property: entities are found, relations are not. Add properties with labels."
-)
+_NO_PROPERTY = "The ontology has no property: entities are found, relations are not. Add properties with labels."
 
 
 class LexiconExtractor:
@@ -44,7 +42,7 @@ class LexiconExtractor:
         self._fitting = Fitting(index)
         self._associator = Associator(
             fit_subject=self._fitting.subject,
-            fit_object=self._fitting.object,
+            fit_object=self._fitting.target,
             is_functional=lambda iri: index.properties[iri].functional,
         )
         self._notes = tuple(self._remarks())
@@ -72,21 +70,13 @@ class LexiconExtractor:
                 if end.kind != "literal":
                     place = (end.start, end.end)
                     typed[place] = self._fitting.both(typed[place], end) if place in typed else end
-        items = [
-            mention for mention in mentions if mention.types or (mention.start, mention.end) not in typed
-        ]
+        items = [mention for mention in mentions if mention.types or (mention.start, mention.end) not in typed]
         known = {(mention.start, mention.end) for mention in items if mention.types}
-        items = [
-            mention
-            for mention in items
-            if mention.kind != "literal" or (mention.start, mention.end) not in typed
-        ]
+        items = [mention for mention in items if mention.kind != "literal" or (mention.start, mention.end) not in typed]
         items.extend(mention for place, mention in typed.items() if place not in known)
         return Found(tuple(sorted(items, key=lambda mention: mention.order)), self._notes)
 
-    async def extract_relations(
-        self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus
-    ) -> Found[Claim]:
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """The claims between these mentions around the cues of the chunk."""
         cues = self._cues.find(fold(chunk.text), with_beginnings=True)
         ordered = sorted(mentions, key=lambda mention: mention.order)
@@ -128,8 +118,7 @@ class LexiconExtractor:
         if not ontology.properties:
             yield _NO_PROPERTY
         elif not len(self._cues) or not any(
-            _readable(one.iri, bool(one.labels or one.alt_labels or one.patterns))
-            for one in ontology.properties
+            _readable(one.iri, bool(one.labels or one.alt_labels or one.patterns)) for one in ontology.properties
         ):
             yield _NO_CUE
         if not ontology.individuals and not any(
@@ -143,8 +132,4 @@ def _readable(iri: str, labelled: bool) -> bool:
     if labelled:
         return True
     last = iri[max(iri.rfind(mark) for mark in "#/:") + 1 :]
-    return (
-        last.isascii()
-        and sum(sign.isalpha() for sign in last) >= 3
-        and not any(sign.isdigit() for sign in last)
-    )  # noqa: PLR2004
+    return last.isascii() and sum(sign.isalpha() for sign in last) >= 3 and not any(sign.isdigit() for sign in last)

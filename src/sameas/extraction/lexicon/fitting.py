@@ -1,7 +1,7 @@
 """Whether a mention can be an end of a property, and the form it then has: a class, or a fitting datatype.
 
-A name whose class is not known yet can be anything that its shape does not contradict; taking the end gives it the class
-that the property asks for.
+A name whose class is not known yet can be anything that its shape does not contradict; taking the end gives
+it the class that the property asks for.
 """
 
 import msgspec
@@ -28,7 +28,7 @@ class Fitting:
             return None
         return self._thing(mention, property_iri, self._index.domain(property_iri), is_subject=True)
 
-    def object(self, mention: Mention, property_iri: str) -> Mention | None:
+    def target(self, mention: Mention, property_iri: str) -> Mention | None:
         if mention.kind == "literal":
             fitted = self._values.fit(mention, property_iri)
             if fitted is not None or mention.datatype != STRING:

@@ -1,7 +1,7 @@
 """Other forms of an English label: `works for` also as `worked for`, `director` also as `directed by`.
 
-Rule: forms are made by regular endings and a short list of irregular verbs; a form that no text contains costs nothing.
-Labels in other languages are used as they are.
+Rule: forms are made by regular endings and a short list of irregular verbs; a form that no text contains
+costs nothing. Labels in other languages are used as they are.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ _AGENTS = {
     "singer": "sing",
     "teacher": "teach",
 }
-# What is said of a thing where the label names the event or its date or place. Labels of Wikidata, DBpedia and schema.org.
+# What is said of a thing where the label names the event, its date or place: labels of Wikidata and schema.org.
 EVENT_VERBS = {
     "birth": ("born",),
     "death": ("died",),
@@ -146,7 +146,7 @@ def _repaired(stem: str) -> str:
     soft = stem.endswith(("c", "v", "u", "rg", "dg", "ng", "as", "es", "is", "os", "us", "at", "uc", "cr"))
     return (
         stem + "e"
-        if soft and not stem.endswith(("ss", "ing")) or (consonant_end and stem.endswith(("iz", "is")))
+        if (soft and not stem.endswith(("ss", "ing"))) or (consonant_end and stem.endswith(("iz", "is")))
         else stem
     )
 

@@ -1,9 +1,12 @@
-"""Names by their shape: runs of capitalised words with the particles between them, in scripts that have capitals.
+"""Names by their shape: runs of capitalised words with the particles between them, in scripts that have
+capitals.
 
-Rule: a shape is a guess and has no class yet; titles, legal forms and the words before a name only say which of three
-kinds (person, organisation, place) it looks like. A word that also stands in small letters in the same chunk is no name
-where it opens a sentence.
+Rule: a shape is a guess and has no class yet; titles, legal forms and the words before a name only say which
+of three kinds (person, organisation, place) it looks like. A word that also stands in small letters in the
+same chunk is no name where it opens a sentence.
 """
+
+# ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
 
 import re
 from collections.abc import Iterator
@@ -14,7 +17,9 @@ from sameas.extraction.kinds import ShapeKind
 
 
 class NameShape(NamedTuple):
-    """A name's place and what it looks like; `title` is where a title such as `Ms` begins, if there is one."""
+    """A name's place and what it looks like; `title` is where a title such as `Ms` begins, if there is
+    one.
+    """
 
     start: int
     end: int
@@ -23,45 +28,60 @@ class NameShape(NamedTuple):
 
 
 _UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽȘȚΑ-ΫΆΈ-ΏА-ЯЁЂ-ЏԱ-Ֆ"
-_TITLES = "Mr Mrs Ms Mx Miss Dr Prof Professor Sir Dame Lady Lord Herr Frau Monsieur Madame Señor Señora Sra Mme Mlle Dra".split()
+_TITLES = (
+    "Mr Mrs Ms Mx Miss Dr Prof Professor Sir Dame Lady Lord Herr Frau Monsieur Madame Señor Señora Sra Mme Mlle Dra"
+).split()
 _TITLE = rf"(?P<title>(?:{'|'.join(_TITLES)})\b\.?[ \n])?"
-_WORD = rf"(?:[{_UPPER}]\.(?:[ ]?[{_UPPER}]\.)*|[{_UPPER}](?:[\w\u0300-\u036f]|['’](?=[{_UPPER}a-zß-ÿ]{{2}})|-(?=\w))*)"
+# Possessive throughout: a run of initials can be cut into words in very many ways, and one is enough.
+_WORD = (
+    rf"(?:[{_UPPER}]\.(?:[ ]?[{_UPPER}]\.)*+"
+    rf"|[{_UPPER}](?:[\w\u0300-\u036f]|['’](?=[{_UPPER}a-zß-ÿ]{{2}})|-(?=\w))*+)"
+)
 _PARTICLE = (
     r"(?:of the|of|the|de la|de los|de las|de|del|della|di|da|do|dos|das|du|des|d'|van der|van den|van|von der|von|zu|"
     r"bin|ibn|al-|el-|ten|ter|af|av|&)"
 )
 _NAME = re.compile(
-    rf"(?<![\w.]){_TITLE}(?P<name>{_WORD}(?:(?:[ \n]{_PARTICLE}[ \n]?|[ \n])(?:{_WORD}|\d{{1,4}}(?![\w.,:/]))){{0,7}})"
+    rf"(?<![\w.]){_TITLE}(?P<name>{_WORD}(?:(?:[ \n]{_PARTICLE}[ \n]?|[ \n])"
+    rf"(?!(?:{'|'.join(_TITLES)})\b)(?:{_WORD}|\d{{1,4}}(?![\w.,:/]))){{0,7}})"
 )
-# "Drug Testing and Analysis is ...": a sentence's subject in the singular is one name, small words and commas included.
+# "Drug Testing and Analysis is ...": a sentence's subject in the singular is one name, small words included.
+_SMALL = "(?:of|the|and|for|in|on|to|a|an|&|de|la|du|von|van)"
 _TOPIC = re.compile(
-    rf"(?:The[ \n])?(?P<name>{_WORD}(?:(?:[ ]?[,:]|(?:[ ](?:of|the|and|for|in|on|to|a|an|&|de|la|du|von|van)){{1,2}})?[ ]"
+    rf"(?:The[ \n])?(?P<name>{_WORD}(?:(?:[ ]?[,:]|(?:[ ]{_SMALL}){{1,2}})?[ ]"
     rf"(?:{_WORD}|\d{{1,4}})(?![\w])){{1,9}})(?=[ ](?:\([^()]{{0,120}}\)[ ])?(?:is|was|ist|war|est|es|fue)[ ])"
 )
 # Small words that open sentences, and what a calendar has: never a name by themselves.
 _NO_NAMES = frozenset(
-    """a an the this that these those i he she it we you they his her its our your their my one two three some any all each every both
-    in on at by for from to of with without within as after before during since until while when where why how who whom whose which what
-    if but and or nor so yet because although though however moreover also then there here now today yesterday tomorrow not no yes
-    many most more few several other another such under over between among about into through against although despite thus hence
-    founded born located based directed written published following according once upon only just even still instead meanwhile
-    january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday
-    der die das ein eine er sie es wir ihr und oder aber in im am an auf bei mit nach von vor zu als wenn
-    le la les un une il elle ils elles nous vous et ou mais dans sur avec pour par en de du au aux ce cette
-    el los las una uno ella ellos y o pero con para por del al lo gli uno nel""".split()
+    """a an the this that these those i he she it we you they his her its our your their my one two three some
+    any all each every both in on at by for from to of with without within as after before during since
+    until while when where why how who whom whose which what if but and or nor so yet because although
+    though however moreover also then there here now today yesterday tomorrow not no yes many most more few
+    several other another such under over between among about into through against although despite thus
+    hence founded born located based directed written published following according once upon only just even
+    still instead meanwhile january february march april may june july august september october november
+    december monday tuesday wednesday thursday friday saturday sunday der die das ein eine er sie es wir ihr
+    und oder aber in im am an auf bei mit nach von vor zu als wenn le la les un une il elle ils elles nous
+    vous et ou mais dans sur avec pour par en de du au aux ce cette el los las una uno ella ellos y o pero
+    con para por del al lo gli uno nel""".split()
 )
 _ORGANISATION = re.compile(
-    r"(?:\b(?:Inc|Ltd|Limited|LLC|PLC|plc|Corp|Corporation|Company|Co|GmbH|AG|SE|KG|SA|SAS|SARL|SpA|BV|NV|AB|Oy|AS|Pty|Group|Holdings?"
-    r"|Bank|University|Universität|Université|Universidad|College|School|Institute?|Academy|Foundation|Association|Society|Agency|Ministry"
-    r"|Department|Council|Committee|Commission|Party|Union|League|Club|Museum|Orchestra|Laborator(?:y|ies)|Labs?|Studios?|Records|Press"
+    r"(?:\b(?:Inc|Ltd|Limited|LLC|PLC|plc|Corp|Corporation|Company|Co|GmbH|AG|SE|KG|SA|SAS|SARL|SpA|BV|NV|AB|Oy|AS|Pty"
+    r"|Group|Holdings?"
+    r"|Bank|University|Universität|Université|Universidad|College|School|Institute?|Academy|Foundation"
+    r"|Association|Society|Agency|Ministry"
+    r"|Department|Council|Committee|Commission|Party|Union|League|Club|Museum|Orchestra|Laborator(?:y|ies)"
+    r"|Labs?|Studios?|Records|Press"
     r"|Airlines|Motors|Systems|Technologies|Industries|Partners|Organi[sz]ation|FC|United)\.?)\Z"
-    r"|^(?:University|Universität|Université|Universidad|Institute|Ministry|Department|Bank|Museum|Academy|Council) (?:of|de|der|für)\b"
+    r"|^(?:University|Universität|Université|Universidad|Institute|Ministry|Department"
+    r"|Bank|Museum|Academy|Council) (?:of|de|der|für)\b"
 )
 _PLACE = re.compile(
-    r"^(?:Mount|Mt|Lake|River|Cape|Port|Fort|San|Santa|São|Los|Las|Saint|St|New|North|South|East|West|Upper|Lower|Republic of|Kingdom of"
+    r"^(?:Mount|Mt|Lake|River|Cape|Port|Fort|San|Santa|São|Los|Las|Saint|St|New|North|South|East|West|Upper|Lower"
+    r"|Republic of|Kingdom of"
     r"|Province of|City of|Isle of|Gulf of|Bay of)\b"
-    r"|\b(?:River|Lake|Mountains?|Island|Islands|Sea|Ocean|Bay|Valley|City|County|Province|District|Street|Avenue|Square|Park|Republic"
+    r"|\b(?:River|Lake|Mountains?|Island|Islands|Sea|Ocean|Bay|Valley|City|County|Province|District|Street"
+    r"|Avenue|Square|Park|Republic"
     r"|Kingdom|Desert|Peninsula|Airport|Bridge|Village|Town)\Z"
 )
 _BEFORE_PLACE = re.compile(
@@ -72,10 +92,12 @@ _COMMON_AFTER = re.compile(r"[ \n]([a-z][a-z-]{2,})")
 _ARTICLE_BEFORE = re.compile(r"(?:\b(?:an?|An?)|\d)[ \n]\Z")
 _DEMONYMS = ("ish", "ese", "ian", "ean", "ican", "ench", "erman", "utch", "eek", "wiss", "raeli", "aqi")
 _VERBS = frozenset(
-    "is was are were has had have will would can could became becomes won wrote said left lives lived works worked made".split()
+    (
+        "is was are were has had have will would can could became becomes won wrote said left lives lived "
+        "works worked made"
+    ).split()
 )
 _OPENERS = '"“„«‘('
-_LEADING_ARTICLE = re.compile(r"(?:The|A|An|Der|Die|Das|Le|La|Les|El|Los|Las|Il|Lo)[ \n]")
 
 
 def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
@@ -98,7 +120,7 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         possessive = _POSSESSIVE.search(text, start, end)
         end = possessive.start() if possessive else end
-        if end - start < 2:  # noqa: PLR2004 (one letter is no name)
+        if end - start < 2:
             continue
         title = match.start("title")
         yield NameShape(start, end, _looks_like(text, start, end, titled=title >= 0), title)
@@ -125,7 +147,9 @@ def _is_common(text: str, word: str) -> bool:
 
 
 def _is_adjective(text: str, start: int, end: int) -> bool:
-    """`a 2008 Israeli drama film`: one word before a common noun, after an article, a year or with a demonym's ending."""
+    """`a 2008 Israeli drama film`: one word before a common noun, after an article, a year or with a
+    demonym's ending.
+    """
     after = _COMMON_AFTER.match(text, end)
     if after is None or after[1] in _NO_NAMES or after[1] in _VERBS:
         return False
@@ -141,8 +165,3 @@ def _looks_like(text: str, start: int, end: int, *, titled: bool) -> ShapeKind:
     if _PLACE.search(name) or _BEFORE_PLACE.search(text, max(0, start - 14), start):
         return "place"
     return ""
-
-
-def without_article(name: str) -> str:
-    """A name without an article before it."""
-    return _LEADING_ARTICLE.sub("", name, count=1) if _LEADING_ARTICLE.match(name) else name

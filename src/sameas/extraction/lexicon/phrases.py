@@ -1,8 +1,10 @@
 """Finding any of many phrases in a text at once, whole words only, the longest at each place.
 
-Rule: a text is folded without changing its length, so that a place in the folded text is the place in the text.
-Scripts that are written without blanks need no word ends.
+Rule: a text is folded without changing its length, so that a place in the folded text is the place in the
+text. Scripts that are written without blanks need no word ends.
 """
+
+# ruff: noqa: RUF001 (word lists and the marks of other scripts are the data here)
 
 import re
 from collections.abc import Iterable
@@ -13,9 +15,7 @@ import ahocorasick_rs
 T = TypeVar("T")
 
 _BLANKS = re.compile(r"[\n\t\u00a0\u2009\u202f]")
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]")
 _RUNS = re.compile(r"\s+")
 
 

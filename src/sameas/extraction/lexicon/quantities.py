@@ -1,8 +1,10 @@
 """Numbers with and without units, read into an exact decimal value.
 
-Reads `2,777 metres`, `$2 million`, `3.5 km²`, `1.234.567,89 €`, `45 %`, `-12.5 °C`, `12,5 Millionen`, `three`.
-A word after a number is a unit only if it is a known one; `747-400` is no number.
+Reads `2,777 metres`, `$2 million`, `3.5 km²`, `1.234.567,89 €`, `45 %`, `-12.5 °C`, `12,5 Millionen`,
+`three`. A word after a number is a unit only if it is a known one; `747-400` is no number.
 """
+
+# ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
 
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Quoted values: what stands between quotation marks of any usual kind, on one line and not too long."""
 
+# ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
+
 import re
 from collections.abc import Iterator
 
@@ -7,7 +9,7 @@ from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon.dates import XSD
 
 _LONGEST = 160
-_PAIRS = ('""', "“”", "„“", "„”", "«»", "»«", "‹›", "「」", "『』", "《》", "〈〉", "‘’")
+_PAIRS = tuple(pair.split("…") for pair in '"…" “…” „…“ „…” «…» »…« ‹…› 「…」 『…』 《…》 〈…〉 ‘…’'.split())
 _QUOTED = re.compile(
     "|".join(
         # A single quote that follows a letter is an apostrophe.
@@ -25,6 +27,4 @@ def find_quotes(text: str) -> Iterator[Mention]:
         inner = said.strip().rstrip(",.;")
         if inner:
             start = match.start(group) + said.index(inner[0])
-            yield Mention(
-                start, start + len(inner), inner, kind="literal", value=inner, datatype=XSD + "string"
-            )
+            yield Mention(start, start + len(inner), inner, kind="literal", value=inner, datatype=XSD + "string")

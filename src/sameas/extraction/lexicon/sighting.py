@@ -1,8 +1,12 @@
-"""What a chunk mentions: known individuals, names, quoted texts, dates and numbers, with a class where one is plain to see.
+"""What a chunk mentions: known individuals, names, quoted texts, dates and numbers, with a class where one is
+plain to see.
 
-Rule: mentions do not overlap, save that an individual inside a longer name gives way to the name. A class is plain where
-its label stands inside the name (`Lake Geneva`), right before it (`the company Acme`) or after it (`Acme is a company`).
+Rule: mentions do not overlap, save that an individual inside a longer name gives way to the name. A class is
+plain where its label stands inside the name (`Lake Geneva`), right before it (`the company Acme`) or after it
+(`Acme is a company`).
 """
+
+# ruff: noqa: RUF001 (word lists and the marks of other scripts are the data here)
 
 import re
 from bisect import bisect_left
@@ -14,9 +18,9 @@ import msgspec
 
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.graph import Mention
+from sameas.extraction.kinds import ClassKinds
 from sameas.extraction.lexicon.cues import Cue
 from sameas.extraction.lexicon.dates import find_dates
-from sameas.extraction.kinds import ClassKinds
 from sameas.extraction.lexicon.names import find_names
 from sameas.extraction.lexicon.phrases import Match, Phrases, is_unspaced
 from sameas.extraction.lexicon.quantities import find_quantities
@@ -59,17 +63,13 @@ class Sighting:
         self._individuals: Phrases[Known] = Phrases(
             (
                 entry.text,
-                Known(
-                    entry.iri, _specific(index.individuals[entry.iri].types, index), entry.text[:1].isupper()
-                ),
+                Known(entry.iri, _specific(index.individuals[entry.iri].types, index), entry.text[:1].isupper()),
             )
             for entry in entries
             if entry.kind == "individual"
         )
 
-    def mentions(
-        self, chunk: Chunk, folded: str, cues: Sequence[Match[Cue]], *, focus: Focus
-    ) -> list[Mention]:
+    def mentions(self, chunk: Chunk, folded: str, cues: Sequence[Match[Cue]], *, focus: Focus) -> list[Mention]:
         """The mentions of a chunk, from left to right; those whose class is not plain have none."""
         text = chunk.text
         taken = _Taken()
@@ -105,9 +105,7 @@ class Sighting:
                     individual=first.iri,
                 )
 
-    def _names(
-        self, chunk: Chunk, cues: Sequence[Match[Cue]], words: set[tuple[int, int]]
-    ) -> Iterator[Mention]:
+    def _names(self, chunk: Chunk, cues: Sequence[Match[Cue]], words: set[tuple[int, int]]) -> Iterator[Mention]:
         text = chunk.text
         nouns = {match.start: match.end for match in cues if any(cue.form == "noun" for cue in match.payload)}
         for shape in find_names(text, chunk.sentences):
@@ -120,9 +118,7 @@ class Sighting:
                 start = role_end + 1
             yield Mention(start, end, text[start:end], looks_like=shape.looks_like)
 
-    def _typed(
-        self, mention: Mention, text: str, classes: list[Match[str]], allowed: frozenset[str] | None
-    ) -> Mention:
+    def _typed(self, mention: Mention, text: str, classes: list[Match[str]], allowed: frozenset[str] | None) -> Mention:
         if mention.types or (mention.kind == "literal" and mention.value != mention.text):
             return mention
         iri = self._beside(mention, text, classes, allowed)
@@ -134,9 +130,7 @@ class Sighting:
             return mention
         return msgspec.structs.replace(mention, kind="name", types=(iri,), value="", datatype="")
 
-    def _beside(
-        self, mention: Mention, text: str, classes: list[Match[str]], allowed: frozenset[str] | None
-    ) -> str:
+    def _beside(self, mention: Mention, text: str, classes: list[Match[str]], allowed: frozenset[str] | None) -> str:
         at = bisect_left(classes, mention.start - _LOOK, key=lambda match: match.start)
         for match in classes[at:]:
             if match.start > mention.end + _LOOK:
@@ -145,11 +139,7 @@ class Sighting:
             if not iris:
                 continue
             inside = mention.start <= match.start and match.end <= mention.end
-            if (
-                inside
-                and mention.kind == "name"
-                and (match.start == mention.start) != (match.end == mention.end)
-            ):
+            if inside and mention.kind == "name" and (match.start == mention.start) != (match.end == mention.end):
                 return iris[0]
             if match.end <= mention.start and _BEFORE.match(text[match.end : mention.start]):
                 return iris[0]
@@ -204,8 +194,7 @@ def _specific(types: tuple[str, ...], index: OntologyIndex) -> tuple[str, ...]:
         iri
         for iri in types
         if not any(
-            other != iri and index.is_subclass(other, iri) and not index.is_subclass(iri, other)
-            for other in types
+            other != iri and index.is_subclass(other, iri) and not index.is_subclass(iri, other) for other in types
         )
     )
 

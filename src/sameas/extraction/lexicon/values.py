@@ -3,6 +3,8 @@
 A value is never stretched: a year is not a day. It may lose detail (a date for a year) or become text.
 """
 
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
+
 from collections.abc import Iterable
 
 import msgspec
@@ -18,8 +20,11 @@ _DATE_WORDS = frozenset(
     "date year time day born birth death inception founded established since founding datum jahr fecha année".split()
 )
 _NUMBER_WORDS = frozenset(
-    "number count population area height length width weight mass size cost budget price revenue age capacity elevation duration amount "
-    "total percentage rate score distance speed temperature employees runtime anzahl".split()
+    (
+        "number count population area height length width weight mass size cost budget price revenue age "
+        "capacity elevation duration amount total percentage rate score distance speed temperature employees "
+        "runtime anzahl"
+    ).split()
 )
 
 
@@ -48,9 +53,7 @@ class ValueFit:
         if property_iri not in self._accepted:
             one = self._index.properties[property_iri]
             groups = self._index.range(property_iri)
-            named = tuple(
-                sorted({name for group in groups for name in group if self._index.is_datatype(name)})
-            )
+            named = tuple(sorted({name for group in groups for name in group if self._index.is_datatype(name)}))
             closed = one.kind == "object" and groups
             self._accepted[property_iri] = None if closed or (groups and not named) else named
         return self._accepted[property_iri]

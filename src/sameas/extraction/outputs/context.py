@@ -16,7 +16,9 @@ DEFAULT_BASE = "urn:sameas:"
 
 
 class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The frame of an output. `base` is put before every id that is made here; end it with `/`, `#` or `:`."""
+    """The frame of an output. `base` is put before every id that is made here; end it with `/`, `#` or
+    `:`.
+    """
 
     key: str
     base: str = DEFAULT_BASE

@@ -1,7 +1,8 @@
 """The graph as Cypher: one MERGE for each entity and each relation, safe to run again.
 
-Text goes into string literals only, with every sign that could end one escaped; labels and relationship types are cut
-down to letters, digits and `_`, because a backslash escape inside back quotes is read before the quotes are.
+Text goes into string literals only, with every sign that could end one escaped; labels and relationship types
+are cut down to letters, digits and `_`, because a backslash escape inside back quotes is read before the
+quotes are.
 """
 
 import re
@@ -35,20 +36,19 @@ def _lines(graph: KnowledgeGraph, context: OutputContext) -> Iterator[str]:
     for relation in graph.relations:
         subject = f"(s:`Entity` {{iri: {_text(context.entity(relation.subject))}}})"
         if relation.value is None:
-            object = f"(o:`Entity` {{iri: {_text(context.entity(relation.object))}}})"
-            opening = f"MATCH {subject} MATCH {object}"
+            target = f"(o:`Entity` {{iri: {_text(context.entity(relation.object))}}})"
+            opening = f"MATCH {subject} MATCH {target}"
         else:
             value = relation.value
-            parts = (
-                f"value: {_text(value.value)}, datatype: {_text(value.datatype)}, unit: {_text(value.unit)}"
-            )
+            parts = f"value: {_text(value.value)}, datatype: {_text(value.datatype)}, unit: {_text(value.unit)}"
             opening = f"MATCH {subject} MERGE (o:`Value` {{{parts}}})"
         sets = f"r.status = {_text(relation.status)}"
         if relation.evidence:
             first = relation.evidence[0]
             sets += f", r.evidence = {_text(first.text)}, r.start = {first.start}, r.end = {first.end}"
         yield (
-            f"{opening} MERGE (s)-[r:`{_name(relation.predicate)}` {{iri: {_text(relation.predicate)}}}]->(o) SET {sets};"
+            f"{opening} MERGE (s)-[r:`{_name(relation.predicate)}` {{iri: {_text(relation.predicate)}}}]->(o) "
+            f"SET {sets};"
         )
 
 

@@ -44,9 +44,9 @@ MEDIA_TYPES: Mapping[OutputFormat, str] = MappingProxyType(
 )
 
 
-def render(graph: KnowledgeGraph, *, format: OutputFormat, context: OutputContext) -> bytes:
+def render(graph: KnowledgeGraph, *, to: OutputFormat, context: OutputContext) -> bytes:
     """The graph in a format."""
-    writer = _WRITERS.get(format)
+    writer = _WRITERS.get(to)
     if writer is None:
-        raise ValueError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+        raise ValueError(f"{to!r} is not a format; the formats are {', '.join(FORMATS)}")
     return writer(graph, context=context)

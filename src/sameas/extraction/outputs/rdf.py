@@ -1,8 +1,8 @@
 """The graph as RDF: Turtle, JSON-LD and N-Quads, with PROV-O provenance and Web Annotation selectors.
 
-Rule: there are no blank nodes and no times, and statements come in one order, so that equal graphs give equal bytes.
-Everything is escaped by the serialiser; an IRI that is not one is an error, never written.
-A fact is a plain triple, and a `rdf:Statement` says which characters of which text support it.
+Rule: there are no blank nodes and no times, and statements come in one order, so that equal graphs give equal
+bytes. Everything is escaped by the serialiser; an IRI that is not one is an error, never written. A fact is a
+plain triple, and a `rdf:Statement` says which characters of which text support it.
 """
 
 from collections.abc import Iterator
@@ -29,35 +29,35 @@ PREFIXES = {
 
 def write_turtle(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
     """Facts and provenance in one graph."""
-    import pyoxigraph  # noqa: PLC0415 (heavy)
+    import pyoxigraph
 
     return _serialise(graph, context, pyoxigraph.RdfFormat.TURTLE, named=False)
 
 
 def write_jsonld(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
     """Facts in a named graph, provenance beside it."""
-    import pyoxigraph  # noqa: PLC0415 (heavy)
+    import pyoxigraph
 
     return _serialise(graph, context, pyoxigraph.RdfFormat.JSON_LD, named=True)
 
 
 def write_nquads(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
     """Facts in a named graph, provenance beside it."""
-    import pyoxigraph  # noqa: PLC0415 (heavy)
+    import pyoxigraph
 
     return _serialise(graph, context, pyoxigraph.RdfFormat.N_QUADS, named=True)
 
 
-def _serialise(graph: KnowledgeGraph, context: OutputContext, format: "RdfFormat", *, named: bool) -> bytes:
-    import pyoxigraph  # noqa: PLC0415 (heavy)
+def _serialise(graph: KnowledgeGraph, context: OutputContext, notation: "RdfFormat", *, named: bool) -> bytes:
+    import pyoxigraph
 
     quads = _Statements(context, named=named).quads(graph)
-    if format.supports_datasets:
-        return _bytes(pyoxigraph.serialize(quads, format=format))
+    if notation.supports_datasets:
+        return _bytes(pyoxigraph.serialize(quads, format=notation))
     prefixes = dict(PREFIXES)
     if not any(iri.startswith(context.base) or context.base.startswith(iri) for iri in PREFIXES.values()):
         prefixes[""] = context.base
-    written = _bytes(pyoxigraph.serialize((quad.triple for quad in quads), format=format, prefixes=prefixes))
+    written = _bytes(pyoxigraph.serialize((quad.triple for quad in quads), format=notation, prefixes=prefixes))
     # The serialiser keeps prefixes in a hash table, so their order differs from process to process.
     lines = written.split(b"\n", len(prefixes))
     return b"\n".join([*sorted(lines[:-1]), lines[-1]])
@@ -73,7 +73,7 @@ class _Statements:
     """Makes the statements of a graph, in their one order."""
 
     def __init__(self, context: OutputContext, *, named: bool) -> None:
-        import pyoxigraph  # noqa: PLC0415 (heavy)
+        import pyoxigraph
 
         self._node = pyoxigraph.NamedNode
         self._literal = pyoxigraph.Literal
@@ -126,11 +126,11 @@ class _Statements:
         for relation in graph.relations:
             yield from self._relation(relation)
 
-    def _say(self, subject: "NamedNode", term: str, object: "NamedNode | Literal") -> "Quad":
-        return self._quad(subject, self._terms[term], object)
+    def _say(self, subject: "NamedNode", term: str, value: "NamedNode | Literal") -> "Quad":
+        return self._quad(subject, self._terms[term], value)
 
-    def _fact(self, subject: "NamedNode", predicate: "NamedNode", object: "NamedNode | Literal") -> "Quad":
-        return self._quad(subject, predicate, object, self._facts)
+    def _fact(self, subject: "NamedNode", predicate: "NamedNode", value: "NamedNode | Literal") -> "Quad":
+        return self._quad(subject, predicate, value, self._facts)
 
     def _run(self) -> Iterator["Quad"]:
         context, terms = self._context, self._terms
@@ -169,17 +169,17 @@ class _Statements:
         terms = self._terms
         subject = self._node(self._context.entity(relation.subject))
         predicate = self._node(relation.predicate)
-        object: NamedNode | Literal
+        value: NamedNode | Literal
         if relation.value is None:
-            object = self._node(self._context.entity(relation.object))
+            value = self._node(self._context.entity(relation.object))
         else:
-            object = self._text(relation.value.value, datatype=relation.value.datatype)
-        yield self._fact(subject, predicate, object)
+            value = self._text(relation.value.value, datatype=relation.value.datatype)
+        yield self._fact(subject, predicate, value)
         statement = self._node(self._context.made("statement", *relation.triple))
         yield self._say(statement, "type", terms["Statement"])
         yield self._say(statement, "subject", subject)
         yield self._say(statement, "predicate", predicate)
-        yield self._say(statement, "object", object)
+        yield self._say(statement, "object", value)
         if relation.value is not None and relation.value.unit:
             yield self._say(statement, "unit", self._literal(relation.value.unit))
         yield self._say(statement, "status", self._literal(relation.status))

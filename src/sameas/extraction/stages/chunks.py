@@ -40,9 +40,7 @@ class ChunkingStage:
             if took_ms > self._limits.soft_ms:
                 over = took_ms > self._limits.hard_ms
                 limit, allowed = ("hard", self._limits.hard_ms) if over else ("soft", self._limits.soft_ms)
-                bus.emit(
-                    TimeoutWarning, stage=self.name, limit=limit, timeout_ms=allowed, chunk_index=chunk.index
-                )
+                bus.emit(TimeoutWarning, stage=self.name, limit=limit, timeout_ms=allowed, chunk_index=chunk.index)
                 if over:
                     return Chunked(spool, True)
             if chunk.index % _REST_EVERY == 0:

@@ -1,7 +1,8 @@
 """Doing one stage's work for every chunk: some at a time, within time limits, with events and checkpoints.
 
-Rule: results come back in the order of the chunks, whatever the order they were done in. A chunk whose hard limit passes,
-or whose extractor gives up on it, ends with nothing and makes the stage partial; it is not kept as a checkpoint.
+Rule: results come back in the order of the chunks, whatever the order they were done in. A chunk whose hard
+limit passes, or whose extractor gives up on it, ends with nothing and makes the stage partial; it is not kept
+as a checkpoint.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from sameas.extraction.events import (
     TimeoutWarning,
 )
 from sameas.extraction.extractor import ChunkFailedError
-from sameas.extraction.timeouts import StageName, StageTimedOut, StageTimeout, within
+from sameas.extraction.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
 T = TypeVar("T")
 _PROGRESS_STEPS = 20
@@ -90,22 +91,23 @@ async def over_chunks(
     run = _Run(stage, total, conditions, progress)
     queue = iter(chunks)
     workers = max(1, min(conditions.concurrency, total))
+    tasks = [asyncio.create_task(run.worker(queue)) for _ in range(workers)]
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
-                group.create_task(run.worker(queue))
-    except BaseExceptionGroup as failed:
-        # The first real failure is the run's; the others are its echo.
-        raise failed.exceptions[0] from None
-    return Outcome(
-        [run.results[index] for index in sorted(run.results)], run.ended_early, run.from_checkpoints
-    )
+        # Waiting, unlike gathering, raises nothing, so that all may be ended before the first failure is told.
+        done, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+    if running:
+        await asyncio.wait(running)
+    for task in tasks:
+        if task in done:
+            task.result()
+    return Outcome([run.results[index] for index in sorted(run.results)], run.ended_early, run.from_checkpoints)
 
 
 class _Run(Generic[T]):
-    def __init__(
-        self, stage: ChunkStage[T], total: int, conditions: Conditions, progress: tuple[float, float]
-    ) -> None:
+    def __init__(self, stage: ChunkStage[T], total: int, conditions: Conditions, progress: tuple[float, float]) -> None:
         self._stage = stage
         self._total = total
         self._conditions = conditions
@@ -173,7 +175,7 @@ class _Run(Generic[T]):
 
         try:
             return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), False
-        except StageTimedOut:
+        except StageTimedOutError:
             warn("hard")
         except ChunkFailedError as failed:
             report = ErrorReport(

@@ -29,9 +29,7 @@ class EntityStage:
     name: StageName = "entity_extraction"
     result_type = ChunkMentions
 
-    def __init__(
-        self, extractor: Extractor, guard: Guard, *, foci: Sequence[Focus], identity: StageIdentity
-    ) -> None:
+    def __init__(self, extractor: Extractor, guard: Guard, *, foci: Sequence[Focus], identity: StageIdentity) -> None:
         self._extractor = extractor
         self._guard = guard
         self._foci = foci

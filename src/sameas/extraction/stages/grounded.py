@@ -36,7 +36,7 @@ class GroundingStage:
         self._settings = settings
         self._found = found
 
-    def digest(self, chunk: Chunk) -> str:  # noqa: ARG002 (cheaper to do than to keep)
+    def digest(self, chunk: Chunk) -> str:
         return ""
 
     async def work(self, chunk: Chunk) -> ChunkSupport:

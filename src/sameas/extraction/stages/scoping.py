@@ -15,7 +15,7 @@ class ScopingStage:
     def __init__(self, focuser: Focuser) -> None:
         self._focuser = focuser
 
-    def digest(self, chunk: Chunk) -> str:  # noqa: ARG002 (cheaper to do than to keep)
+    def digest(self, chunk: Chunk) -> str:
         return ""
 
     async def work(self, chunk: Chunk) -> Focus:

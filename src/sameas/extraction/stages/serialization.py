@@ -17,4 +17,4 @@ class SerializationStage:
         self._formats = formats
 
     def run(self, graph: KnowledgeGraph) -> dict[OutputFormat, bytes]:
-        return {format: render(graph, format=format, context=self._context) for format in self._formats}
+        return {name: render(graph, to=name, context=self._context) for name in self._formats}

@@ -1,4 +1,6 @@
-"""The chunks of a run, to be gone through once for each stage; beyond a size they lie in a file without a name."""
+"""The chunks of a run, to be gone through once for each stage; beyond a size they lie in a file without a
+name.
+"""
 
 import tempfile
 from array import array
@@ -54,7 +56,8 @@ class ChunkSpool:
             self._file.close()
 
     def _move_out(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="sameas-chunks-")
+        # It lives as long as the spool and vanishes with it.
+        self._file = tempfile.TemporaryFile(prefix="sameas-chunks-")  # noqa: SIM115
         for chunk in self._chunks:
             self._write(self._file, chunk)
         self._chunks.clear()

@@ -37,10 +37,19 @@ CREATE INDEX sameas_records_route_created_at ON sameas_records (route, created_a
 CREATE INDEX sameas_records_scope ON sameas_records (tenant, scope, created_at DESC);
 CREATE INDEX sameas_records_tags ON sameas_records (tags) WHERE tags <> '';
 
+-- name: schema_2
+-- purpose: the readable body and the covering indexes of source document 003
+ALTER TABLE sameas_records ADD COLUMN response_body TEXT;
+DROP INDEX sameas_records_expires_at;
+CREATE INDEX sameas_records_expires_at ON sameas_records (expires_at, key, is_processed);
+DROP INDEX sameas_records_route_created_at;
+CREATE INDEX sameas_records_route_created_at
+  ON sameas_records (route, created_at DESC, http_method, status_code, is_processed) WHERE route IS NOT NULL;
+
 -- name: look
 -- purpose: one record as it is, live or not
 SELECT fingerprint, state, fence, attempt, attempt_id, lease_until, created_at, expires_at, processing_completed_at,
-       outcome, content_type, meta, owner, tags, route, http_method, audit_meta
+       outcome, content_type, meta, owner, tags, route, http_method, audit_meta, :now
 FROM sameas_records WHERE digest = :digest
 
 -- name: claim
@@ -64,6 +73,7 @@ ON CONFLICT (digest) DO UPDATE SET
   status_code = NULL,
   content_type = NULL,
   outcome = NULL,
+  response_body = NULL,
   meta = '',
   route = excluded.route,
   http_method = excluded.http_method,
@@ -84,7 +94,8 @@ RETURNING :now, expires_at
 -- purpose: the holder hands in a result or a failure that is kept
 UPDATE sameas_records
 SET state = :state, is_processed = 1, processing_completed_at = :now, expires_at = :now + :retain_for,
-    outcome = :outcome, content_type = :content_type, status_code = :status_code, meta = :meta
+    outcome = :outcome, response_body = :response_body, content_type = :content_type, status_code = :status_code,
+    meta = :meta
 WHERE digest = :digest AND fence = :fence AND attempt_id = :attempt_id AND state = 'held' AND expires_at > :now
 RETURNING processing_completed_at, expires_at
 
@@ -111,10 +122,58 @@ DELETE FROM sameas_records WHERE {conditions}
 -- purpose: a page of live records, newest first
 SELECT digest, tenant, scope, key,
        fingerprint, state, fence, attempt, attempt_id, lease_until, created_at, expires_at, processing_completed_at,
-       NULL, content_type, meta, owner, tags, route, http_method, audit_meta
+       NULL, content_type, meta, owner, tags, route, http_method, audit_meta, :now
 FROM sameas_records WHERE {conditions} ORDER BY created_at DESC, digest DESC LIMIT :limit
 
 -- name: prune
 -- purpose: delete one batch of what has expired
 DELETE FROM sameas_records WHERE digest IN
   (SELECT digest FROM sameas_records WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit)
+
+-- name: where_live
+-- purpose: not expired
+expires_at > :now
+
+-- name: where_tenant
+-- purpose: of one tenant
+tenant = :tenant
+
+-- name: where_scope
+-- purpose: of one kind of work
+scope = :scope
+
+-- name: where_state
+-- purpose: held, done or failed
+state = :state
+
+-- name: where_route
+-- purpose: of one endpoint
+route = :route
+
+-- name: where_method
+-- purpose: of one HTTP method
+http_method = :http_method
+
+-- name: where_status
+-- purpose: with one HTTP status
+status_code = :status_code
+
+-- name: where_tag
+-- purpose: with one tag, whole
+tags <> '' AND instr(tags, :tag) > 0
+
+-- name: where_key_prefix
+-- purpose: whose key begins so
+substr(key, 1, :key_length) = :key
+
+-- name: where_created_from
+-- purpose: made at this time or later
+created_at >= :created_from
+
+-- name: where_created_before
+-- purpose: made before this time
+created_at < :created_before
+
+-- name: where_after
+-- purpose: further down the list than a cursor
+(created_at, digest) < (:after_time, :after_digest)
