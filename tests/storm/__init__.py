@@ -1,0 +1,1 @@
+"""A storm of kills over one store, and a checker of what every caller was told."""
