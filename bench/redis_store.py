@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from statistics import median
 
@@ -46,11 +47,11 @@ def request(key: str) -> ClaimRequest:
     )
 
 
-def sync_cases(url: str) -> dict[str, Callable[[], object]]:
-    client = redis.Redis.from_url(url)
-    store = Store(open_backend(url, strict=False))
+def sync_cases(url: str, until: ExitStack) -> dict[str, Callable[[], object]]:
+    client = until.enter_context(redis.Redis.from_url(url))
+    store = until.enter_context(Store(open_backend(url, strict=False)))
     engine = Engine(store)
-    tiered = Store(TieredBackend(open_backend(url, strict=False)))
+    tiered = until.enter_context(Store(TieredBackend(open_backend(url, strict=False))))
     tiered_engine = Engine(tiered)
     client.set("floor", DATA)
 
@@ -85,11 +86,11 @@ def sync_cases(url: str) -> dict[str, Callable[[], object]]:
     }
 
 
-def async_cases(url: str) -> dict[str, Callable[[], Awaitable[object]]]:
-    client = redis.asyncio.Redis.from_url(url)
-    store = AsyncStore(open_backend(url, strict=False))
+async def async_cases(url: str, until: AsyncExitStack) -> dict[str, Callable[[], Awaitable[object]]]:
+    client = await until.enter_async_context(redis.asyncio.Redis.from_url(url))
+    store = await until.enter_async_context(AsyncStore(open_backend(url, strict=False)))
     engine = AsyncEngine(store)
-    tiered = AsyncStore(TieredBackend(open_backend(url, strict=False)))
+    tiered = await until.enter_async_context(AsyncStore(TieredBackend(open_backend(url, strict=False))))
     tiered_engine = AsyncEngine(tiered)
     wish = request("done")
 
@@ -161,10 +162,16 @@ def show(kind: str, times: Times) -> None:
         print(f"  {name:22}{taken:8.1f}{share}")
 
 
+async def measure_async(url: str) -> Times:
+    async with AsyncExitStack() as until:
+        return await ameasure(await async_cases(url, until))
+
+
 def main() -> None:
     with RedisServer() as server:
-        show("sync", measure(sync_cases(server.url)))
-        show("async", asyncio.run(ameasure(async_cases(server.url))))
+        with ExitStack() as until:
+            show("sync", measure(sync_cases(server.url, until)))
+        show("async", asyncio.run(measure_async(server.url)))
 
 
 if __name__ == "__main__":

@@ -252,6 +252,35 @@ class TestServerFaults:
             assert all(isinstance(failure, StoreUnavailable) for failure in failures)
             assert isinstance(store.claim(request(attempt="a2")), Replay)
 
+    @pytest.mark.anyio
+    async def test_tasks_share_few_connections_and_none_waits_for_ever(self, redis_url, proxy):
+        async with AsyncStore(open_backend(proxy.url_of(redis_url), max_connections=2, timeout=1)) as store:
+            claims = await asyncio.gather(*(store.claim(request(f"k{number}")) for number in range(100)))
+            assert all(isinstance(claim, Acquired) for claim in claims)
+            proxy.half_open()
+            began = time.monotonic()
+            asked = (store.claim(request(f"new{number}")) for number in range(6))
+            failures = await asyncio.gather(*asked, return_exceptions=True)
+            assert all(isinstance(failure, StoreUnavailable) for failure in failures)
+            assert time.monotonic() - began < 5
+            proxy.heal()
+            assert isinstance(await store.claim(request()), Acquired)
+
+    def test_store_speaks_tls(self):
+        with program_or_skip():
+            server = RedisServer(transport="tls", appendonly="always")
+        with server:
+            with Store(open_backend(server.url)) as store:
+                finish(store, outcome=Outcome(b"x" * 300_000, "text/plain"))
+
+            async def replay():
+                async with AsyncStore(open_backend(server.url)) as store:
+                    return await store.claim(request(attempt="a2"))
+
+            claim = asyncio.run(replay())
+            assert isinstance(claim, Replay)
+            assert claim.record.outcome.data == b"x" * 300_000
+
 
 class TestSettings:
     @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])

@@ -196,6 +196,10 @@ class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
             notes=tuple(sorted(set(notes))),
         )
 
+    def __repr__(self) -> str:
+        # Short, because asyncio writes out the result of a finished task where nobody sees it.
+        return f"<KnowledgeGraph of {len(self.entities)} entities and {len(self.relations)} relations>"
+
     def to_json(self) -> bytes:
         return msgspec.json.encode(self)
 

@@ -188,14 +188,20 @@ class _Run:
             starts = [chunk.start for chunk in self._chunks]
             foci = await self._each(ScopingStage(self._focuser))
             mentions = await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
+            self._collect(mentions, starts)
             resolution = await self._resolve(mentions, starts)
             claims = await self._each(
                 RelationStage(self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity)
             )
+            self._collect(claims, starts)
+            # A stage's results are let go when the next has used them: of a long text they are most of the memory.
+            del mentions, foci
             support = await self._each(GroundingStage(self._settings.grounding, found=claims))
+            del claims
         finally:
             self._chunks.close()
-        graph = self._graph(mentions, claims, support, starts, resolution)
+        graph = self._graph(support, starts, resolution)
+        del support, resolution
         outputs = await self._write(graph, formats, output)
         return self._finish(graph, outputs)
 
@@ -259,25 +265,19 @@ class _Run:
             self._count = len(outputs)
         return outputs
 
-    def _graph(
-        self,
-        mentions: list[ChunkMentions],
-        claims: list[ChunkClaims],
-        support: list[ChunkSupport],
-        starts: list[int],
-        resolution: Resolution,
-    ) -> KnowledgeGraph:
+    def _collect(self, found: Sequence[ChunkMentions | ChunkClaims], starts: list[int]) -> None:
+        """Keep what was refused and noted, in the document's offsets."""
+        for chunk, start in zip(found, starts, strict=True):
+            self._notes.update(chunk.notes)
+            self._rejected.extend(rejection.shifted(start) for rejection in chunk.rejected)
+
+    def _graph(self, support: list[ChunkSupport], starts: list[int], resolution: Resolution) -> KnowledgeGraph:
         assembled = assemble(support, starts=starts, resolution=resolution)
         self._rejected.extend(assembled.rejected)
-        for said, claimed, grounded, start in zip(mentions, claims, support, starts, strict=True):
-            self._notes.update(said.notes, claimed.notes)
-            refused = (*said.rejected, *claimed.rejected, *grounded.rejected)
-            self._rejected.extend(rejection.shifted(start) for rejection in refused)
+        for chunk, start in zip(support, starts, strict=True):
+            self._rejected.extend(rejection.shifted(start) for rejection in chunk.rejected)
         return KnowledgeGraph.of(
-            entities=resolution.entities,
-            relations=assembled.relations,
-            rejected=self._rejected,
-            notes=self._notes,
+            entities=resolution.entities, relations=assembled.relations, rejected=self._rejected, notes=self._notes
         )
 
     def _finish(self, graph: KnowledgeGraph, outputs: dict[OutputFormat, bytes]) -> ExtractionResult:

@@ -80,6 +80,11 @@ class SqlBackend(Backend):
         self._dialect = dialect
         self._sql: Mapping[str, str] = statements(dialect)
         self._joined = False
+        self._place: object = getattr(performer, "place", self)
+
+    @property
+    def place(self) -> object:
+        return self._place
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
         try:
@@ -178,6 +183,7 @@ class SqlBackend(Backend):
     def _inside(self, performer: Performer) -> Self:
         inside = type(self)(performer, dialect=self._dialect)
         inside._joined = True
+        inside._place = self._place
         return inside
 
     def _claim(self, request: ClaimRequest) -> Script[Claim]:

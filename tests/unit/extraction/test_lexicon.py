@@ -58,7 +58,7 @@ def triples(text: str, *, index: OntologyIndex = INDEX) -> set[tuple[str, str, s
         ),
         ("In 1999 Acme Ltd was established.", {("Acme Ltd", "inception", "1999")}),
         ("Acme Ltd was established on 3 March 1999.", {("Acme Ltd", "inception", "1999")}),
-        ("Acme Ltd has 3,400 employees.", set()),
+        ("Acme Ltd has 3,400 employees.", {("Acme Ltd", "employees", "3400")}),
         ("Acme Ltd employs 3,400 people.", {("Acme Ltd", "employees", "3400")}),
         ('The motto of Acme Ltd is "Be good".', {("Acme Ltd", "motto", "Be good")}),
         ("李明出生于北京。", {("李明", "bornIn", "北京")}),
@@ -79,8 +79,7 @@ def triples(text: str, *, index: OntologyIndex = INDEX) -> set[tuple[str, str, s
     ],
 )
 def test_a_sentence_says_this(text: str, expected: set[tuple[str, str, str]]) -> None:
-    found = triples(text)
-    assert found == expected or (not expected and len(found) <= 1 and "employees" in text)
+    assert triples(text) == expected
 
 
 def test_a_known_individual_keeps_its_name_in_every_language() -> None:

@@ -379,6 +379,10 @@ def test_notes_of_the_extractor_reach_the_person() -> None:
     )
 
 
+def test_a_result_is_short_to_look_at() -> None:
+    assert repr(run(TEXT)) == "<ExtractionResult COMPLETE <KnowledgeGraph of 12 entities and 14 relations>>"
+
+
 def test_the_key_holds_what_changes_the_result_and_not_concurrency() -> None:
     one = company_pipeline(INDEX, concurrency=1).key_params()
     assert one == company_pipeline(INDEX, concurrency=9).key_params()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,12 @@ def test_only_line_ends_and_the_blanks_around_them_are_normalised(text, normal):
 @given(st.text())
 def test_normalising_twice_changes_nothing(text):
     assert normalize_text(normalize_text(text)) == normalize_text(text)
+
+
+def test_a_long_run_of_blanks_costs_no_more_than_its_length():
+    began = time.process_time()
+    assert normalize_text("a" + " " * 1_000_000 + "b") == "a" + " " * 1_000_000 + "b"
+    assert time.process_time() - began < 5
 
 
 def key(text="Alice works for Acme.", ontology_id="http://example.org/o", ontology_version="sha256:1", **params):

@@ -44,7 +44,7 @@ class LearnedTriple:
 class Thresholds:
     """The confidence that the best guess of a sentence needs, and that of any other."""
 
-    best: float = 0.03
+    best: float = 0.02
     other: float = 0.25
 
 

@@ -11,12 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sameas.extraction.learning.lexicon import Lexicon
+from sameas.extraction.learning.schema import Property
 from sameas.extraction.learning.spans import Span
-from sameas.extraction.learning.styles import AFFIX, AS_IS, SEPARATOR, sort_of, write_span
+from sameas.extraction.learning.styles import AFFIX, AS_IS, DATE_SORTS, SEPARATOR, SORTS, sort_of, write_span
 from sameas.extraction.learning.tokens import Tokens, fold
 
 ANY = "*"
 _AFFIX_SUPPORT = 2
+_DATE_TYPES = frozenset(("date", "datetime", "datetimestamp", "gyear", "gyearmonth"))
+_NUMBER_TYPES = frozenset(
+    (
+        *("byte", "decimal", "double", "float", "int", "integer", "long", "nonnegativeinteger"),
+        *("positiveinteger", "short", "unsignedint", "unsignedlong"),
+    )
+)
 _AFFIX_TEXT = 3
 
 
@@ -71,6 +79,19 @@ class Forms:
             if known.property == name and fold(known.form) == fold(text):
                 return known.form
         return text
+
+
+def allowed_sorts(item: Property, forms: Forms) -> tuple[str, ...]:
+    """The sorts of candidates that a property takes: those of its range, and those that its examples have."""
+    datatype = (item.datatype or "").replace("#", "/").rsplit("/", 1)[-1].rsplit(":", 1)[-1].lower()
+    fitting: tuple[str, ...] = SORTS
+    if datatype in _DATE_TYPES:
+        fitting = DATE_SORTS
+    elif datatype in _NUMBER_TYPES:
+        fitting = ("number",)
+    elif item.range is not None:
+        fitting = ("form", "text")
+    return tuple(sort for sort in SORTS if sort in fitting or (item.id, sort) in forms.styles)
 
 
 def choose_styles(counts: Counter[tuple[str, str, str]]) -> Forms:

@@ -24,6 +24,7 @@ from sameas.extraction.learning.labels import Cues
 from sameas.extraction.learning.lexicon import Known, Lexicon, Table
 from sameas.extraction.learning.object_features import object_features
 from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.styles import SORTS, sort_of
 from sameas.extraction.learning.subject_features import (
     SubjectFeatures,
     absent_feature,
@@ -38,7 +39,7 @@ MARK = b"sameas learned extractor 1\n"
 _FLOOR = 0.004
 _PAIRS = 24
 _SECOND_SUBJECT = 0.3
-_LONGEST = 4000
+_LONGEST = 2000
 
 Rows = list[tuple[str, list[tuple[str, str, int]]]]
 
@@ -47,6 +48,7 @@ class ModelContent(msgspec.Struct, frozen=True):
     """The file's layout."""
 
     properties: list[str]
+    sorts: list[list[str]]
     values: Rows
     subjects: Rows
     heads: Rows
@@ -105,6 +107,7 @@ class LearnedModel:
         subject_keys = np.frombuffer(content.subject_keys, np.uint32).tolist()
         subject_weights = np.frombuffer(content.subject_weights, np.float16).astype(np.float64).tolist()
         self._subject: dict[int, float] = dict(zip(subject_keys, subject_weights, strict=True))
+        self._takes = {sort: np.array([sort in sorts for sorts in content.sorts], bool) for sort in SORTS}
         self._names = [word(name) for name in self.properties]
 
     def extract(self, sentence: str) -> list[LearnedTriple]:
@@ -122,6 +125,7 @@ class LearnedModel:
         if not spans or not self.properties:
             return []
         scores = self._object_scores(tokens, spans)
+        scores *= np.array([self._takes[sort_of(span)] for span in spans])
         places, columns = np.nonzero(scores >= bar.best)
         order = np.lexsort((columns, places, -scores[places, columns]))[:_PAIRS]
         if not len(order):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sameas.extraction.learning.decoding import LearnedTriple, Thresholds, choose
 from sameas.extraction.learning.examples import Example, ExamplesError
 from sameas.extraction.learning.fitting import fit_choice, fit_logistic, matrix, vocabulary
+from sameas.extraction.learning.forms import allowed_sorts
 from sameas.extraction.learning.model import LearnedModel, ModelContent, pack_lexicon
 from sameas.extraction.learning.observations import Observations, observe
 from sameas.extraction.learning.prior import Prior, shipped_prior
@@ -30,7 +31,7 @@ _ROUNDS = 60
 _TRIAL_ROUNDS = 30
 _BEST = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25)
 _OTHER = (0.12, 0.18, 0.25, 0.33)
-_CAUTION = 0.15
+_CAUTION = 1.5
 _TINY = 0.01
 
 
@@ -61,8 +62,10 @@ def _fit(
     object_keys, object_weights = _fit_objects(seen, prior, least, rounds)
     subject_keys, subject_weights = _fit_subjects(seen, prior, least, rounds)
     small, scales = _quantize(object_weights)
+    items = {item.id: item for item in schema.properties}
     content = ModelContent(
         properties=list(seen.properties),
+        sorts=[list(allowed_sorts(items[name], seen.forms)) for name in seen.properties],
         **pack_lexicon(seen.lexicon),
         cues=[(key, list(items)) for key, items in seen.cues.items()],
         styles=[(name, sort, style) for (name, sort), style in seen.forms.styles.items()],
@@ -150,4 +153,4 @@ def _worth(
     ]
     result = score(made)
     strange = abs(math.log(trial.best / usual.best)) + abs(math.log(trial.other / usual.other))
-    return (result.f1 + result.micro_f1) / 2 - _CAUTION * strange / math.sqrt(len(guesses)) / 10
+    return (result.f1 + result.micro_f1) / 2 - _CAUTION * strange / len(guesses)

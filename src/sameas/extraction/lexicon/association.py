@@ -148,6 +148,12 @@ class Associator:
         self, scene: Scene, match: Match[Cue], property_iri: str, left: list[Mention], right: list[Mention]
     ) -> tuple[Mention, Mention] | None:
         text = scene.text
+        counted = [m for m in scene.mentions if m.kind == "literal" and m.start < match.start <= m.end + 1]
+        number = self._pick(counted, self._fit_object, property_iri)
+        if number is not None:
+            # "Acme has 3,400 employees": the value stands right before the noun, or has taken it for its unit.
+            owner = self._pick_subject(scene, match, property_iri, [m for m in left if m.kind != "literal"])
+            return (owner, number) if owner is not None else None
         of = _OF.match(text, match.end)
         if of is not None and right and _SHORT_WAY.fullmatch(text, of.end(), right[0].start):
             subject = self._fit_subject(right[0], property_iri)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,15 @@ def test_examples_of_other_properties_alone_are_refused() -> None:
 def test_one_example_is_enough_to_learn_from() -> None:
     model = learn(TRAIN[:1], SCHEMA)
     _check(model, TRAIN[0].text)
+
+
+def test_applying_a_model_needs_no_scipy() -> None:
+    code = "import sys, sameas.extraction.learning; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("part", ["A of ", '"Aa" ', "1,2 ", "Aa and Bb, ", "("])
+def test_a_text_made_to_be_slow_is_read_in_bounded_time(shifted_model: LearnedModel, part: str) -> None:
+    began = time.process_time()
+    shifted_model.extract(part * 20_000)
+    assert time.process_time() - began < 5

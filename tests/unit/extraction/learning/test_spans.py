@@ -26,7 +26,7 @@ def _texts(sentence: str) -> set[str]:
         ("People 's Action Party won.", "People 's Action Party"),
         ("It was released. The Hollow Crown was next.", "The Hollow Crown"),
         ("He was president of Chile.", "president of Chile"),
-        ("Who Killed the Electric Car? was shown.", "Who Killed the Electric Car?"),
+        ("They saw Who Killed the Electric Car? at noon.", "Who Killed the Electric Car?"),
     ],
 )
 def test_names_of_many_shapes_are_candidates(sentence: str, name: str) -> None:

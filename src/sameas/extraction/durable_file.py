@@ -1,0 +1,43 @@
+"""A file that is there whole or not at all: written beside its place, forced to the disk, then renamed into it.
+
+Rule: after a crash a reader finds the old content or the new, never a part. What a crash leaves beside the
+file has a name of its own kind and is swept up by the next writer.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+_SUFFIX = ".writing"
+
+
+def write_durably(path: Path, data: bytes, *, settle: bool = True) -> None:
+    """Replace the file. With `settle` its name is durable too; without, call `settle_folder` after the last file."""
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}{_SUFFIX}")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(handle, "wb") as target:
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if settle:
+        settle_folder(path.parent)
+
+
+def settle_folder(folder: Path) -> None:
+    """Force the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed left behind."""
+    for left in folder.glob(f".*{_SUFFIX}"):
+        left.unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+"""Checkpoints on disk, shared by all runs of a tenant: an edited document costs only the chunks that changed.
+
+Rule: a file's name is the stage and the digest of everything that went into the result, so it is never stale;
+its content begins with its own digest, so a torn or damaged one is a miss. Writes are atomic, not forced to
+the disk: what a power cut takes away is done again. Any number of processes may share the folder.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sameas.extraction.size_bound import Kept, is_look_due, least_recent
+from sameas.extraction.timeouts import STAGES, StageName
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_HEAD = b"sameas-checkpoint\n"
+_DIGEST_BYTES = 32
+_TOUCH_EVERY = 3600.0
+_SUFFIX = ".writing"
+# A file of this age that was never renamed belongs to a writer that was killed.
+_LEFT_AFTER = 3600.0
+
+DEFAULT_BYTES = 1 << 30
+
+
+class FileCheckpoints:
+    """A folder of checkpoints within a bound of bytes; the least recently used go first."""
+
+    def __init__(
+        self, folder: Path, *, max_bytes: int = DEFAULT_BYTES, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._clock = clock
+
+    def load(self, stage: StageName, digest: str) -> bytes | None:
+        path = self._path(stage, digest)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        body = content[len(_HEAD) + _DIGEST_BYTES :]
+        if content[: -len(body) or None] != _HEAD + hashlib.sha256(body).digest():
+            path.unlink(missing_ok=True)
+            return None
+        self._touch(path)
+        return body
+
+    def save(self, stage: StageName, digest: str, data: bytes) -> None:
+        """Keep it; a folder that cannot be written costs the checkpoint, not the run."""
+        path = self._path(stage, digest)
+        content = _HEAD + hashlib.sha256(data).digest() + data
+        temporary = path.with_name(f".{secrets.token_hex(8)}{_SUFFIX}")
+        try:
+            try:
+                temporary.write_bytes(content)
+            except FileNotFoundError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary.write_bytes(content)
+            now = self._clock()
+            os.utime(temporary, (now, now))
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            return
+        if is_look_due(digest, size=len(content), bound=self._max_bytes):
+            self.prune()
+
+    def prune(self) -> int:
+        """Bring the folder within its bound; returns how many went."""
+        gone = 0
+        for kept in least_recent(self._all(), bound=self._max_bytes):
+            kept.path.unlink(missing_ok=True)
+            gone += 1
+        return gone
+
+    def _all(self) -> Iterator[Kept]:
+        for stage in STAGES:
+            for shard in _entries(self._folder / stage):
+                for entry in _entries(Path(shard.path)):
+                    try:
+                        about = entry.stat()
+                    except OSError:
+                        continue
+                    if _DIGEST.fullmatch(entry.name):
+                        yield Kept(about.st_mtime, about.st_size, Path(entry.path))
+                    elif entry.name.endswith(_SUFFIX) and about.st_mtime < self._clock() - _LEFT_AFTER:
+                        Path(entry.path).unlink(missing_ok=True)
+
+    def _touch(self, path: Path) -> None:
+        now = self._clock()
+        try:
+            if path.stat().st_mtime < now - _TOUCH_EVERY:
+                os.utime(path, (now, now))
+        except OSError:
+            # Somebody pruned it a moment ago; what was read is good all the same.
+            return
+
+    def _path(self, stage: StageName, digest: str) -> Path:
+        if stage not in STAGES or not _DIGEST.fullmatch(digest):
+            raise ValueError(f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}")
+        return self._folder / stage / digest[:2] / digest
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []

@@ -1,0 +1,248 @@
+"""The learned model as an extractor: the lexicon's names and values, with relations from both.
+
+Rule: an end of a learned relation is the lexicon's mention where the two overlap, so that one thing has one place;
+where the lexicon saw nothing, the span is a new mention with the class that the property asks for. What the
+ontology's domain or range forbids is not offered. Numbers and dates are written as the range wants them, or not
+at all; a normal form that is the name of a known individual stands for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.extractor import Found
+from sameas.extraction.graph import Claim, Mention, Span
+from sameas.extraction.lexicon.extractor import VERSION as LEXICON_VERSION
+from sameas.extraction.lexicon.extractor import LexiconExtractor
+from sameas.extraction.lexicon.fitting import Fitting
+from sameas.extraction.lexicon.phrases import fold_phrase
+from sameas.extraction.lexicon.values import STRING
+from sameas.ontology.focus import Focus
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.lexicon import name_of
+from sameas.ontology.model import Constraint
+
+if TYPE_CHECKING:
+    from sameas.extraction.learning.decoding import LearnedTriple
+    from sameas.extraction.learning.decoding import Mention as LearnedMention
+    from sameas.extraction.learning.model import LearnedModel
+    from sameas.extraction.learning.schema import Schema
+
+VERSION = "1"
+NAME = "learned"
+# A sentence of a benchmark always states something; most sentences of a document do not.
+MINIMUM_CONFIDENCE = 0.3
+_DIGEST = 32
+_LONGEST_MARK = 100
+_REMEMBERED = 64
+
+
+def learned_settings(model_version: str, *, minimum: float = MINIMUM_CONFIDENCE) -> dict[str, Any]:
+    """What identifies the answers of a learned extractor; known without loading the model."""
+    return {"model": model_version, "lexicon": LEXICON_VERSION, "minimum": minimum}
+
+
+def saved_version(path: Path) -> str:
+    """The version of the model in a file, from its head alone; empty if the file is not one."""
+    with path.open("rb") as file:
+        mark = file.readline(_LONGEST_MARK)
+        digest = file.read(_DIGEST)
+    return digest.hex() if mark.endswith(b"\n") and len(digest) == _DIGEST else ""
+
+
+def schema_of(index: OntologyIndex) -> Schema:
+    """What the learner needs to know of an ontology."""
+    from sameas.extraction.learning.schema import Property, Schema
+
+    properties = []
+    for one in index.ontology.properties:
+        if one.deprecated:
+            continue
+        reach = _first(index.range(one.iri))
+        is_value = bool(reach) and index.is_datatype(reach)
+        properties.append(
+            Property(
+                id=one.iri,
+                label=name_of(one),
+                domain=_first(index.domain(one.iri)) or None,
+                range=reach if reach and not is_value else None,
+                datatype=reach if is_value else None,
+            )
+        )
+    return Schema(tuple(properties), {one.iri: name_of(one) for one in index.ontology.classes})
+
+
+def _first(constraint: Constraint) -> str:
+    """The one class or datatype of an end, where there is one."""
+    return constraint[0][0] if len(constraint) == 1 and len(constraint[0]) == 1 else ""
+
+
+class LearnedExtractor:
+    """Finds what the lexicon finds, and what the examples taught. Made once, used for any number of chunks."""
+
+    def __init__(
+        self, index: OntologyIndex, model: LearnedModel, *, minimum: float = MINIMUM_CONFIDENCE
+    ) -> None:
+        self._index = index
+        self._model = model
+        self._minimum = minimum
+        self._lexicon = LexiconExtractor(index)
+        self._fitting = Fitting(index)
+        self._individuals = {
+            fold_phrase(entry.text): entry.iri for entry in reversed(index.lexicon()) if entry.kind == "individual"
+        }
+        self._recent: OrderedDict[str, tuple[tuple[Span, LearnedTriple], ...]] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def version(self) -> str:
+        return VERSION
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return learned_settings(self._model.version, minimum=self._minimum)
+
+    async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
+        """The lexicon's mentions, made more specific or added to by the ends of learned relations."""
+        found = await self._lexicon.extract_entities(chunk, focus)
+        places = {(mention.start, mention.end): mention for mention in found.items}
+        for claim in self._claims(chunk, found.items, focus):
+            for end in (claim.subject, claim.object):
+                place = (end.start, end.end)
+                known = places.get(place)
+                if known is None or (end.kind != "literal" and (known.kind == "literal" or not known.types)):
+                    places[place] = end
+                elif end.kind != "literal" and known.kind != "literal":
+                    places[place] = self._narrowed(known, end)
+        items = sorted(places.values(), key=lambda mention: mention.order)
+        return Found(tuple(items), self._notes(found.notes))
+
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
+        """The lexicon's claims and the learned ones, each relation between two places once."""
+        found = await self._lexicon.extract_relations(chunk, mentions, focus)
+        claims = {_ends(claim): claim for claim in found.items}
+        for claim in self._claims(chunk, mentions, focus):
+            claims.setdefault(_ends(claim), claim)
+        return Found(tuple(sorted(claims.values(), key=lambda claim: claim.order)), self._notes(found.notes))
+
+    def _notes(self, notes: Iterable[str]) -> tuple[str, ...]:
+        # Relations that were learned need no cue in the ontology.
+        return tuple(note for note in notes if "no cue for relations" not in note)
+
+    def _claims(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> list[Claim]:
+        allowed = None if focus.is_whole else frozenset(focus.properties)
+        seen = _Seen(mentions)
+        claims = []
+        for sentence, triple in self._triples(chunk):
+            if triple.property not in self._index.properties or (allowed and triple.property not in allowed):
+                continue
+            claim = self._claim(chunk, sentence, triple, seen)
+            if claim is not None:
+                claims.append(claim)
+        return claims
+
+    def _triples(self, chunk: Chunk) -> tuple[tuple[Span, LearnedTriple], ...]:
+        known = self._recent.get(chunk.digest)
+        if known is None:
+            known = tuple(
+                (sentence, triple)
+                for sentence in chunk.sentences
+                for triple in self._model.extract(chunk.text[sentence.start : sentence.end])
+                if triple.confidence >= self._minimum
+            )
+            self._recent[chunk.digest] = known
+            if len(self._recent) > _REMEMBERED:
+                self._recent.popitem(last=False)
+        return known
+
+    def _claim(self, chunk: Chunk, sentence: Span, triple: LearnedTriple, seen: _Seen) -> Claim | None:
+        subject = self._end(chunk, sentence, triple.subject, seen)
+        target = self._end(chunk, sentence, triple.object, seen)
+        if subject is None or target is None or _overlap(subject, target):
+            return None
+        said = self._fitting.subject(self._loosened(subject, self._index.domain(triple.property)), triple.property)
+        value = self._object(target, triple)
+        if said is None or value is None or said.kind == "literal":
+            return None
+        return Claim(said, triple.property, value, sentence, round(min(triple.confidence, 1.0), 2))
+
+    def _end(self, chunk: Chunk, sentence: Span, end: LearnedMention, seen: _Seen) -> Mention | None:
+        """The lexicon's mention at the place, a new one where it saw nothing, or None where that is not clear."""
+        start, stop = end.start + sentence.start, end.end + sentence.start
+        if not 0 <= start < stop <= len(chunk.text):
+            return None
+        near = seen.overlapping(start, stop)
+        if len(near) > 1:
+            near = [mention for mention in near if (mention.start, mention.end) == (start, stop)]
+            if not near:
+                return None
+        if near:
+            return near[0]
+        individual = self._individuals.get(fold_phrase(end.value), "")
+        types = self._index.individuals[individual].types if individual else ()
+        return Mention(
+            start,
+            stop,
+            chunk.text[start:stop],
+            kind="individual" if individual else "name",
+            types=types,
+            individual=individual,
+        )
+
+    def _object(self, target: Mention, triple: LearnedTriple) -> Mention | None:
+        if target.kind != "literal":
+            reach = self._index.range(triple.property)
+            target = self._loosened(target, reach)
+            fitted = self._fitting.target(target, triple.property)
+            if fitted is not None and fitted.kind == "literal":
+                return self._as_learned(fitted, triple.object)
+            return fitted
+        fitted = self._fitting.target(target, triple.property)
+        return fitted if fitted is None or fitted.kind != "literal" else self._as_learned(fitted, triple.object)
+
+    def _as_learned(self, literal: Mention, end: LearnedMention) -> Mention:
+        """A text in its learned normal form; numbers and dates stay as the range wants them."""
+        if literal.datatype != STRING or end.form is None:
+            return literal
+        return msgspec.structs.replace(literal, value=end.form)
+
+    def _loosened(self, mention: Mention, wanted: Constraint) -> Mention:
+        """A mention of a class above the wanted one, free to take the narrower class."""
+        group = wanted[0] if wanted else ()
+        above = {iri for one in group for iri in self._index.class_tree.above(one)} - set(group)
+        if mention.kind == "name" and mention.types and above.issuperset(mention.types):
+            return msgspec.structs.replace(mention, types=())
+        return mention
+
+    def _narrowed(self, known: Mention, end: Mention) -> Mention:
+        below = [
+            iri for iri in end.types if any(iri != other and self._index.is_subclass(iri, other) for other in known.types)
+        ]
+        return msgspec.structs.replace(known, types=tuple(below)) if below else known
+
+
+class _Seen:
+    """Mentions by place."""
+
+    def __init__(self, mentions: Sequence[Mention]) -> None:
+        self._mentions = sorted(mentions, key=lambda mention: mention.order)
+
+    def overlapping(self, start: int, end: int) -> list[Mention]:
+        return [mention for mention in self._mentions if mention.start < end and start < mention.end]
+
+
+def _overlap(one: Mention, other: Mention) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _ends(claim: Claim) -> tuple[Span, str, Span]:
+    return (claim.subject.span, claim.predicate, claim.object.span)

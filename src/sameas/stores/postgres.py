@@ -1,0 +1,318 @@
+"""Records in PostgreSQL, over psycopg directly: one round trip to claim, one to complete.
+
+No session is ever given a setting, a lock or a temporary table, so a transaction pooler may stand between. Behind one
+that does not keep prepared statements (PgBouncer before 1.21), pass `prepare_threshold=None`. Wake-ups by NOTIFY need
+the server itself: `listen_url` is its direct address; without one, waiters poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from random import uniform
+from time import sleep
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary, finalize
+
+import psycopg
+from psycopg import AsyncRawCursor, RawCursor
+
+from sameas.once.errors import StoreError, StoreUnavailable
+from sameas.once.forks import renew_after_fork
+from sameas.once.record import ClaimRequest
+from sameas.once.script import run
+from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_postgres
+from sameas.stores.migrate import is_current, migrate
+from sameas.stores.postgres_pool import AsyncPool, AsyncSession, Options, Pool, Session, is_broken
+from sameas.stores.postgres_waker import PostgresWaker
+from sameas.stores.rows import Row, claim_values
+from sameas.stores.sql import SqlBackend, Statement
+from sameas.stores.statements import styled
+from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
+
+# Claims sent in one go are one transaction: few enough that nobody waits long for its end.
+_GROUP = 100
+
+
+class PostgresBackend(SqlBackend):
+    """The SQL scripts, with the claim in one statement."""
+
+    looks_first: ClassVar[bool] = False
+    guards: ClassVar[bool] = True
+
+    def _take(self, request: ClaimRequest) -> Statement:
+        values = claim_values(request)
+        # A transaction's own locks hold until its end; the many keys of a long one would fill the server's lock table.
+        latch = None if self._joined else int.from_bytes(request.identity.digest[:8], "big", signed=True)
+        values["latch"] = latch
+        return Statement(self._sql["claim"], values)
+
+
+class PostgresPerformer:
+    """Runs statements on pooled connections, each its own transaction; conflicts are run again within a bound."""
+
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        pool_size: int = 10,
+        timeout: float = 5.0,
+        lock_timeout: float = 2.0,
+        prepare_threshold: int | None = 5,
+        skew: int = 0,
+    ) -> None:
+        if pool_size < 1 or timeout <= 0 or not 0 < lock_timeout <= timeout:
+            raise ValueError("pool_size and timeout must be positive, and lock_timeout not beyond the timeout")
+        # Microseconds that the server's clock is taken to be ahead: how tests let time pass.
+        self.skew = skew
+        self._patience = str(round(lock_timeout * 1_000))
+        self._lock_timeout = lock_timeout
+        # One object for all who reach this database in this process.
+        self.place: object = sys.intern(f"postgres {conninfo}")
+        self._size = pool_size
+        self._options = Options(conninfo, timeout=timeout, prepare_threshold=prepare_threshold)
+        self._inherited: list[Any] = []
+        self._closed = False
+        self._renew()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        # Not even closed: a parent's connection must not be touched by its child.
+        self._inherited.append((self._pool, dict(self._pools)))
+        self._renew()
+
+    def _renew(self) -> None:
+        self._pool = Pool(self._options, size=self._size)
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncPool] = WeakKeyDictionary()
+
+    def perform(self, statement: Statement) -> list[Row]:
+        sql, values = self._bound(statement)
+        for tries in range(1, TRIES + 1):
+            taken = self._pool.take()
+            session, cursor = taken
+            try:
+                cursor.execute(sql, values, binary=True)
+                return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+            except psycopg.Error as error:
+                self._after(error, session, tries)
+            finally:
+                self._pool.give_back(taken)
+            sleep(_delay(tries))
+        raise AssertionError("the last try raises")
+
+    async def aperform(self, statement: Statement) -> list[Row]:
+        sql, values = self._bound(statement)
+        pool = self._loop_pool()
+        for tries in range(1, TRIES + 1):
+            taken = await pool.take()
+            session, cursor = taken
+            try:
+                await cursor.execute(sql, values, binary=True)
+                return await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+            except psycopg.Error as error:
+                self._after(error, session, tries)
+            finally:
+                await pool.give_back(taken)
+            await asyncio.sleep(_delay(tries))
+        raise AssertionError("the last try raises")
+
+    def perform_many(self, statements: Sequence[Statement]) -> list[Any]:
+        """Many statements, pipelined in groups; a group that fails as a whole is run one by one."""
+        replies: list[Any] = [None] * len(statements)
+        for numbers in _groups(statements):
+            taken = self._pool.take()
+            try:
+                found = _pipelined(taken[0], [self._bound(statements[number]) for number in numbers])
+                for number, rows in zip(numbers, found, strict=True):
+                    replies[number] = rows
+                continue
+            except psycopg.Error:
+                self._pool.clear()
+            finally:
+                self._pool.give_back(taken)
+            for number in numbers:
+                try:
+                    replies[number] = self.perform(statements[number])
+                except StoreError as error:
+                    replies[number] = error
+        return replies
+
+    async def aperform_many(self, statements: Sequence[Statement]) -> list[Any]:
+        replies: list[Any] = [None] * len(statements)
+        pool = self._loop_pool()
+        for numbers in _groups(statements):
+            taken = await pool.take()
+            try:
+                found = await _apipelined(taken[0], [self._bound(statements[number]) for number in numbers])
+                for number, rows in zip(numbers, found, strict=True):
+                    replies[number] = rows
+                continue
+            except psycopg.Error:
+                pool.clear()
+            finally:
+                await pool.give_back(taken)
+            for number in numbers:
+                try:
+                    replies[number] = await self.aperform(statements[number])
+                except StoreError as error:
+                    replies[number] = error
+        return replies
+
+    @contextmanager
+    def join(self, connection: Any) -> Iterator[Enlisted]:
+        """The caller's connection: SQLAlchemy's Connection or Session, or psycopg's own."""
+        with enlisted(connection, dialect="postgres", extras=self._extras()) as performer:
+            yield performer
+
+    @asynccontextmanager
+    async def ajoin(self, connection: Any) -> AsyncIterator[AsyncEnlisted]:
+        """The caller's connection: SQLAlchemy's AsyncConnection or AsyncSession, or psycopg's own."""
+        async with aenlisted(connection, dialect="postgres", extras=self._extras()) as performer:
+            yield performer
+
+    def migrate(self) -> None:
+        """Make or upgrade the tables; safe from many processes at once."""
+        if run(is_current("postgres"), self.perform):
+            return
+        taken = self._pool.take()
+        try:
+            with taken[0].transaction():
+                run(migrate("postgres"), lambda statement: _execute(taken[1], *self._bound(statement)))
+        except psycopg.Error as error:
+            raise from_postgres(error) from error
+        finally:
+            self._pool.give_back(taken)
+
+    def close(self) -> None:
+        self._closed = self._pool.closed = True
+        self._pool.clear()
+        for pool in list(self._pools.values()):
+            pool.closed = True
+            pool.clear()
+
+    async def aclose(self) -> None:
+        self.close()
+
+    def _extras(self) -> dict[str, Any]:
+        return {"skew": self.skew, "patience": self._patience}
+
+    def _bound(self, statement: Statement) -> tuple[str, list[Any]]:
+        sql, names = styled(statement.sql, "numeric_dollar")
+        values = statement.values
+        values["skew"] = self.skew
+        values["patience"] = self._patience
+        assert names is not None
+        return sql, [values[name] for name in names]
+
+    def _loop_pool(self) -> AsyncPool:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            if self._closed:
+                raise StoreUnavailable("The store was closed.")
+            pool = self._pools[loop] = AsyncPool(self._options, size=self._size)
+            finalize(loop, pool.clear)
+        return pool
+
+    def _after(self, error: psycopg.Error, session: Session | AsyncSession, tries: int) -> None:
+        """Raise what the error means, unless the statement may be run again."""
+        fault = from_postgres(error)
+        if isinstance(fault, Conflict) and tries < TRIES:
+            return
+        if is_broken(session):
+            timed_out = isinstance(error, psycopg.errors._WaitTimeout)
+            session.pgconn.finish()
+            if session.reused and not timed_out:
+                # The server was restarted while this connection was idle; so were the others. Every statement may be
+                # run twice: a repeated claim or write of the same attempt is told what the first one did.
+                self._pool.clear()
+                for pool in list(self._pools.values()):
+                    pool.clear()
+                return
+            if not isinstance(fault, Disconnected):
+                fault = Disconnected(str(fault))
+        if isinstance(fault, RowLocked):
+            fault.waited_for = round(self._lock_timeout * 1_000_000)
+        raise fault from error
+
+
+def open_backend(
+    url: str,
+    *,
+    pool_size: int = 10,
+    timeout: float = 5.0,
+    lock_timeout: float = 2.0,
+    listen_url: str | None = None,
+    prepare_threshold: int | None = 5,
+    skew: int = 0,
+    create: bool = True,
+) -> PostgresBackend:
+    """Records in the PostgreSQL database of `postgresql+psycopg://user@host:port/database`.
+
+    No call waits longer than `timeout` seconds for a connection or an answer, nor longer than `lock_timeout` for a row
+    that a transaction holds. `create=False` leaves the tables to somebody with more rights.
+    """
+    performer = PostgresPerformer(
+        conninfo(url),
+        pool_size=pool_size,
+        timeout=timeout,
+        lock_timeout=lock_timeout,
+        prepare_threshold=prepare_threshold,
+        skew=skew,
+    )
+    if create:
+        try:
+            performer.migrate()
+        except BaseException:
+            performer.close()
+            raise
+    backend = PostgresBackend(performer, dialect="postgres")
+    if listen_url is not None:
+        backend.waker = PostgresWaker(conninfo(listen_url))
+        # The poll beneath is only for a wake-up that got lost.
+        backend.poll_at_most = 0.25
+    return backend
+
+
+def conninfo(url: str) -> str:
+    """A URL as libpq reads it: without the name of a driver."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme.partition('+')[0]}://{rest}"
+
+
+def _execute(cursor: RawCursor[Any], sql: str, values: list[Any]) -> list[Row]:
+    cursor.execute(sql, values or None)
+    return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+
+
+def _groups(statements: Sequence[Statement]) -> Iterator[list[int]]:
+    """The numbers of the statements, in the order of their keys: two groups never wait for each other in a circle."""
+    order = sorted(range(len(statements)), key=lambda number: (statements[number].values.get("digest", b""), number))
+    for start in range(0, len(order), _GROUP):
+        yield order[start : start + _GROUP]
+
+
+def _pipelined(session: Session, bound: Sequence[tuple[str, list[Any]]]) -> list[list[Row]]:
+    cursors = []
+    with session.pipeline():
+        for sql, values in bound:
+            cursor = RawCursor(session)
+            cursor.execute(sql, values, binary=True)
+            cursors.append(cursor)
+    return [cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)] for cursor in cursors]
+
+
+async def _apipelined(session: AsyncSession, bound: Sequence[tuple[str, list[Any]]]) -> list[list[Row]]:
+    cursors = []
+    async with session.pipeline():
+        for sql, values in bound:
+            cursor = AsyncRawCursor(session)
+            await cursor.execute(sql, values, binary=True)
+            cursors.append(cursor)
+    return [await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)] for cursor in cursors]
+
+
+def _delay(tries: int) -> float:
+    return uniform(0, 0.002 * float(2**tries))

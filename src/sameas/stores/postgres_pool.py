@@ -1,0 +1,227 @@
+"""Connections to PostgreSQL, kept for reuse: at most so many, each wait for one and each wait on one bounded.
+
+Nothing is set up on a session, so that a connection through a transaction pooler is as good as a direct one. A forked
+child opens its own connections; each event loop has its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from threading import Condition
+from time import monotonic
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
+from psycopg.abc import PQGen
+from psycopg.adapt import AdaptersMap
+from psycopg.pq import ConnStatus, TransactionStatus
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.string import StrBinaryDumper
+
+from sameas.once.errors import StoreUnavailable
+from sameas.stores.faults import from_postgres
+
+RV = TypeVar("RV")
+_INTERVAL = 0.1
+# A plain number: comparing an enumeration member costs more than all the rest of giving a connection back.
+_IDLE = int(TransactionStatus.IDLE)
+
+
+class Options:
+    """How connections are opened."""
+
+    def __init__(self, conninfo: str, *, timeout: float, prepare_threshold: int | None) -> None:
+        self.conninfo = conninfo
+        self.timeout = timeout
+        self.words: dict[str, Any] = {
+            "autocommit": True,
+            "prepare_threshold": prepare_threshold,
+            "connect_timeout": max(round(timeout), 1),
+            "context": _adapters(),
+        }
+
+
+def _adapters() -> AdaptersMap:
+    # One type for all integers and one for all text: a statement is then prepared once, not once per size of value.
+    adapters = AdaptersMap(psycopg.adapters)
+    adapters.register_dumper(int, Int8BinaryDumper)
+    adapters.register_dumper(str, StrBinaryDumper)
+    return adapters
+
+
+class Session(Connection[Any]):
+    """A connection whose every wait ends."""
+
+    patience = 5.0
+    reused = False
+
+    def wait(self, gen: PQGen[RV], interval: float = _INTERVAL, timeout: float | None = None) -> RV:
+        return super().wait(gen, interval, self.patience if timeout is None else timeout)
+
+
+class AsyncSession(AsyncConnection[Any]):
+    """`Session`, for tasks."""
+
+    patience = 5.0
+    reused = False
+
+    async def wait(self, gen: PQGen[RV], interval: float = _INTERVAL, timeout: float | None = None) -> RV:
+        return await super().wait(gen, interval, self.patience if timeout is None else timeout)
+
+
+Taken = tuple[Session, RawCursor[Any]]
+
+
+class Pool:
+    """Connections for threads, the one used last first. A place without a connection yet is None."""
+
+    def __init__(self, options: Options, *, size: int) -> None:
+        self._options = options
+        self._size = size
+        self._idle: deque[Taken | None] = deque([None] * size)
+        self._waiting = 0
+        self._returned = Condition()
+        self.closed = False
+
+    def take(self) -> Taken:
+        """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
+        try:
+            taken = self._idle.pop()
+        except IndexError:
+            taken = self._wait()
+        if taken is not None:
+            return taken
+        try:
+            return self._open()
+        except BaseException:
+            self._put(None)
+            raise
+
+    def give_back(self, taken: Taken) -> None:
+        session = taken[0]
+        if self.closed or session.pgconn.transaction_status != _IDLE:
+            session.close()
+            self._put(None)
+        else:
+            session.reused = True
+            self._put(taken)
+
+    def clear(self) -> None:
+        """Close what is idle: the server has gone away, or the store is closed."""
+        for _ in range(self._size):
+            try:
+                taken = self._idle.pop()
+            except IndexError:
+                return
+            if taken is not None:
+                taken[0].close()
+            self._idle.appendleft(None)
+
+    def _put(self, taken: Taken | None) -> None:
+        if taken is None:
+            self._idle.appendleft(None)
+        else:
+            self._idle.append(taken)
+        if self._waiting:
+            with self._returned:
+                self._returned.notify()
+
+    def _wait(self) -> Taken | None:
+        deadline = monotonic() + self._options.timeout
+        with self._returned:
+            self._waiting += 1
+            try:
+                # Looked at again after the counter is up, a connection that came back meanwhile is not missed.
+                while True:
+                    with contextlib.suppress(IndexError):
+                        return self._idle.pop()
+                    left = deadline - monotonic()
+                    if left <= 0:
+                        raise _exhausted(self._size)
+                    self._returned.wait(left)
+            finally:
+                self._waiting -= 1
+
+    def _open(self) -> Taken:
+        if self.closed:
+            raise StoreUnavailable("The store was closed.")
+        try:
+            session = Session.connect(self._options.conninfo, **self._options.words)
+        except psycopg.Error as error:
+            raise from_postgres(error) from error
+        session.patience = self._options.timeout
+        return session, RawCursor(session)
+
+
+class AsyncPool:
+    """Connections for the tasks of one event loop."""
+
+    def __init__(self, options: Options, *, size: int) -> None:
+        self._options = options
+        self._size = size
+        self._free = asyncio.Semaphore(size)
+        self._idle: deque[tuple[AsyncSession, AsyncRawCursor[Any]]] = deque()
+        self.closed = False
+
+    async def take(self) -> tuple[AsyncSession, AsyncRawCursor[Any]]:
+        """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
+        if self._free.locked():
+            try:
+                async with asyncio.timeout(self._options.timeout):
+                    await self._free.acquire()
+            except TimeoutError:
+                raise _exhausted(self._size) from None
+        else:
+            await self._free.acquire()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        try:
+            return await self._open()
+        except BaseException:
+            self._free.release()
+            raise
+
+    async def give_back(self, taken: tuple[AsyncSession, AsyncRawCursor[Any]]) -> None:
+        session = taken[0]
+        if self.closed or session.pgconn.transaction_status != _IDLE:
+            # Not `close`: it would wait for a server that may have stopped answering.
+            session.pgconn.finish()
+        else:
+            session.reused = True
+            self._idle.append(taken)
+        self._free.release()
+
+    def clear(self) -> None:
+        """Close what is idle, from any thread: the loop may be gone."""
+        with contextlib.suppress(IndexError):
+            while True:
+                session, _ = self._idle.pop()
+                session.pgconn.finish()
+
+    async def _open(self) -> tuple[AsyncSession, AsyncRawCursor[Any]]:
+        if self.closed:
+            raise StoreUnavailable("The store was closed.")
+        try:
+            session = await AsyncSession.connect(self._options.conninfo, **self._options.words)
+        except psycopg.Error as error:
+            raise from_postgres(error) from error
+        session.patience = self._options.timeout
+        return session, AsyncRawCursor(session)
+
+
+def is_broken(session: Session | AsyncSession) -> bool:
+    """Whether the server is gone, or in the middle of something that nobody waits for any more."""
+    return (
+        session.pgconn.status != ConnStatus.OK or session.pgconn.transaction_status == TransactionStatus.ACTIVE
+    )
+
+
+def _exhausted(size: int) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"All {size} connections to PostgreSQL are busy; try again later, or open the store with a larger pool_size."
+    )

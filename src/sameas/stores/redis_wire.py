@@ -1,0 +1,151 @@
+"""One open connection to Redis, spoken to directly: bytes out, bytes in, hiredis between.
+
+redis-py makes the connection (TLS, passwords, time-outs); what its client and connection do around each
+command takes longer than the socket and the server together. A wire carries one caller's requests at a time;
+one that broke, or whose caller went away before the reply, is not used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self, cast
+
+import hiredis
+import redis
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
+
+Request = tuple[Any, ...]
+
+pack = cast(Callable[[Request], bytes], hiredis.pack_command)
+
+_READ_SIZE: Final = 65_536
+_CLASSES: Final = {"NOSCRIPT": NoScriptError, "READONLY": ReadOnlyError}
+
+
+class Wire:
+    """A connection of redis-py that is open, and all that is needed to talk over it."""
+
+    __slots__ = ("_buffer", "_connection", "_reader", "_socket")
+
+    def __init__(self, connection: Any) -> None:
+        connection.connect()
+        self._connection = connection
+        self._socket = connection._sock
+        self._reader: Any = _new_reader()
+        self._buffer = bytearray(_READ_SIZE)
+
+    def ask(self, packed: bytes) -> Any:
+        """One request and its reply; a refusal is raised."""
+        self._socket.sendall(packed)
+        reply = self._read()
+        if isinstance(reply, RedisError):
+            raise reply
+        return reply
+
+    def ask_many(self, requests: Sequence[Request]) -> list[Any]:
+        """Requests in one go; the reply to one that was refused is its error."""
+        self._socket.sendall(b"".join(map(pack, requests)))
+        return [self._read() for _ in requests]
+
+    def close(self) -> None:
+        self._connection.disconnect()
+
+    def _read(self) -> Any:
+        reply = self._reader.gets()
+        # In this version of the protocol no reply is false.
+        while reply is False:
+            size = self._socket.recv_into(self._buffer)
+            if size == 0:
+                raise redis.ConnectionError("the server closed the connection")
+            self._reader.feed(self._buffer, 0, size)
+            reply = self._reader.gets()
+        return reply
+
+
+class AsyncWire(asyncio.Protocol):
+    """`Wire`, for tasks: the event loop hands what arrives straight to hiredis."""
+
+    def __init__(self, connection: Any) -> None:
+        self._loop = asyncio.get_running_loop()
+        # Kept, because a stream that is thrown away closes its transport.
+        self._stream = connection._writer
+        self._transport: Any = connection._writer.transport
+        connection._writer = connection._reader = None
+        self._reader: Any = _new_reader()
+        self._replies: list[Any] = []
+        self._wanted = 0
+        self._answered: asyncio.Future[list[Any]] | None = None
+        self.broken = False
+        self._transport.set_protocol(self)
+
+    @classmethod
+    async def open(cls, connection: Any) -> Self:
+        try:
+            await connection.connect()
+            return cls(connection)
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+
+    async def ask(self, packed: bytes, *, within: float) -> Any:
+        """One request and its reply; a refusal is raised."""
+        (reply,) = await self._exchange(packed, 1, within)
+        if isinstance(reply, RedisError):
+            raise reply
+        return reply
+
+    async def ask_many(self, requests: Sequence[Request], *, within: float) -> list[Any]:
+        """Requests in one go; the reply to one that was refused is its error."""
+        return await self._exchange(b"".join(map(pack, requests)), len(requests), within)
+
+    def close(self) -> None:
+        self.broken = True
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        answered = self._answered
+        try:
+            self._reader.feed(data)
+            while (reply := self._reader.gets()) is not False:
+                self._replies.append(reply)
+        except RedisError as error:
+            self._fail(error)
+            return
+        if answered is not None and len(self._replies) >= self._wanted and not answered.done():
+            answered.set_result(self._replies)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(redis.ConnectionError("the server closed the connection" if exc is None else str(exc)))
+
+    async def _exchange(self, packed: bytes, count: int, within: float) -> list[Any]:
+        if self.broken:
+            raise redis.ConnectionError("the server closed the connection")
+        self._replies, self._wanted = [], count
+        answered: asyncio.Future[list[Any]] = self._loop.create_future()
+        self._answered = answered
+        timer = self._loop.call_later(within, self._fail, redis.TimeoutError("no answer in time"))
+        self._transport.write(packed)
+        try:
+            return await answered
+        except BaseException:
+            # A reply that is still to come must not meet the next caller.
+            self.close()
+            raise
+        finally:
+            timer.cancel()
+            self._answered = None
+
+    def _fail(self, error: Exception) -> None:
+        self.broken = True
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_exception(error)
+
+
+def _new_reader() -> Any:
+    return hiredis.Reader(protocolError=redis.ConnectionError, replyError=refused)
+
+
+def refused(said: str) -> ResponseError:
+    """A server's refusal, with its word still in front."""
+    return _CLASSES.get(said.partition(" ")[0], ResponseError)(said)

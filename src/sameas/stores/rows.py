@@ -1,0 +1,173 @@
+"""A record as the columns of a table, and back. The field rules of source document 003 are kept here.
+
+What a caller says before the work (a route, a method) is refused where it breaks a rule. What the work answered is
+never refused, because it has happened: a media type or status that no column may hold is kept beside the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from sameas.once.codec import unframe
+from sameas.once.errors import RecordDamaged
+from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State
+
+Row = Sequence[Any]
+
+METHODS: Final = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
+MAX_ROUTE: Final = 256
+MAX_MEDIA_TYPE: Final = 256
+# Source document 003: a body of up to a megabyte; a longer one is only in the outcome.
+MAX_READABLE: Final = 1_048_576
+# The member of the meta column that holds a media type which breaks the column's rule.
+_ODD_MEDIA_TYPE: Final = "~media_type"
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}[ \t]*(;.*)?")
+_TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|javascript|x-www-form-urlencoded)\b|[^;]*\+(?:json|xml)\b")
+_BREAK = re.compile(r"[\r\n]")
+_STATES: Final = {state.value: state for state in State}
+
+
+def claim_values(request: ClaimRequest) -> dict[str, Any]:
+    """The columns of a claim."""
+    identity, about = request.identity, request.about
+    if about.route or about.method:
+        _check_route(about.route, about.method)
+    return {
+        "digest": identity.digest,
+        "tenant": identity.tenant,
+        "scope": identity.scope,
+        "key": identity.key,
+        "fingerprint": request.fingerprint,
+        "attempt_id": request.attempt_id,
+        "owner": about.owner,
+        "lease_for": request.lease_for,
+        "retain_for": request.retain_for,
+        "route": about.route or None,
+        "http_method": about.method or None,
+        "tags": tags_text(about.tags),
+        "audit_meta": _json_text(about.audit),
+    }
+
+
+def outcome_values(outcome: Outcome) -> dict[str, Any]:
+    """The columns of a result."""
+    media_type, meta = outcome.media_type, outcome.meta
+    if media_type and not _fits_media_type(media_type):
+        meta = {**meta, _ODD_MEDIA_TYPE: media_type}
+        media_type = ""
+    status = meta.get("status") if meta else None
+    return {
+        "outcome": outcome.data,
+        "content_type": media_type or None,
+        "status_code": status if isinstance(status, int) and 100 <= status <= 599 else None,
+        "response_body": None if status is None else readable(outcome),
+        "meta": _json_text(meta),
+    }
+
+
+def readable(outcome: Outcome) -> str | None:
+    """The text of a result that is text, for people who look into the table; it is never replayed."""
+    if not _is_text(outcome.media_type):
+        return None
+    try:
+        data = unframe(outcome.data)
+    except RecordDamaged:
+        # Not framed by the engine: the bytes themselves.
+        data = outcome.data
+    if len(data) > MAX_READABLE or b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def tags_text(tags: Sequence[str]) -> str:
+    """Each tag between line breaks, so that one is found whole or not at all."""
+    if not tags:
+        return ""
+    for tag in tags:
+        if not tag or _BREAK.search(tag):
+            raise ValueError(f"{tag!r} is not a tag: it must be one line of text")
+    return "\n" + "\n".join(tags) + "\n"
+
+
+def record_of(identity: Identity, row: Row) -> Record:
+    """The record in a row of the statements `look` and `find`; the row ends with the store's time."""
+    (
+        fingerprint,
+        state,
+        fence,
+        attempt,
+        attempt_id,
+        lease_until,
+        created_at,
+        expires_at,
+        completed_at,
+        outcome,
+        content_type,
+        meta,
+        owner,
+        tags,
+        route,
+        method,
+        audit,
+        _,
+    ) = row
+    return Record(
+        identity,
+        fingerprint,
+        _STATES[state],
+        fence,
+        attempt,
+        attempt_id,
+        lease_until,
+        created_at,
+        expires_at,
+        completed_at,
+        None if completed_at is None else _outcome(outcome, content_type, meta),
+        About(owner, tuple(tags.split("\n")[1:-1]) if tags else (), route or "", method or "", _from_json(audit)),
+    )
+
+
+def _outcome(data: bytes | None, content_type: str | None, meta: str | None) -> Outcome:
+    known = _from_json(meta)
+    if content_type is None and known and _ODD_MEDIA_TYPE in known:
+        content_type = known.pop(_ODD_MEDIA_TYPE)
+    return Outcome(data or b"", content_type or "", known)
+
+
+@lru_cache(maxsize=1_024)
+def _check_route(route: str, method: str) -> None:
+    if route and (not route.startswith("/") or "?" in route or len(route) > MAX_ROUTE):
+        raise ValueError(
+            f"{route!r} is not a route: it must start with '/', carry no query string and have at most"
+            f" {MAX_ROUTE} characters"
+        )
+    if method and method not in METHODS:
+        raise ValueError(f"{method!r} is not a method that is kept: use one of {', '.join(sorted(METHODS))}")
+
+
+@lru_cache(maxsize=1_024)
+def _fits_media_type(media_type: str) -> bool:
+    return len(media_type) <= MAX_MEDIA_TYPE and _MEDIA_TYPE.fullmatch(media_type) is not None
+
+
+@lru_cache(maxsize=1_024)
+def _is_text(media_type: str) -> bool:
+    return _TEXT_TYPE.match(media_type) is not None
+
+
+def _json_text(value: Any) -> str:
+    return msgspec.json.encode(value).decode() if value else ""
+
+
+def _from_json(text: str | None) -> Any:
+    return msgspec.json.decode(text) if text else {}

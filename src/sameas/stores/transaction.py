@@ -1,0 +1,171 @@
+"""The caller's own transaction on a server as a place to run statements: what is written there is committed by the
+caller, or never was.
+
+A savepoint surrounds the writes of one call, so that a call that fails leaves the rest of the transaction as it was.
+Where the server itself ends the transaction (a deadlock on MySQL or SQL Server), the caller begins anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
+from typing import Any, Final
+
+from sameas.stores.faults import Translate, from_mssql, from_mysql, from_postgres
+from sameas.stores.rows import Row
+from sameas.stores.sql import Statement
+from sameas.stores.statements import bound
+
+_NUMBERS = count(1)
+_TRANSLATE: Final[Mapping[str, Translate]] = {"postgres": from_postgres, "mysql": from_mysql, "mssql": from_mssql}
+_SAVE: Final = {"mssql": "SAVE TRANSACTION {}"}
+_UNDO: Final = {"mssql": "ROLLBACK TRANSACTION {}"}
+# SQL Server has nothing to end a savepoint with: it lasts as long as its transaction.
+_KEEP: Final = {"mssql": ""}
+
+
+class _Place:
+    """Where statements go, and what belongs to the place rather than to them."""
+
+    def __init__(self, connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> None:
+        self.connection = connection
+        self.extras = extras
+        # What gives a session back its own settings, run when the call is over, however it ends.
+        self.afterwards: list[Statement] = []
+        self.translate = _TRANSLATE[dialect]
+        # psycopg's own connection has no dialect.
+        described = getattr(connection, "dialect", None)
+        self.paramstyle = "pyformat" if described is None else described.paramstyle
+        self.errors: tuple[type[Exception], ...] = _driver_errors(connection)
+        name = f"sameas_{next(_NUMBERS)}"
+        self.save = _SAVE.get(dialect, "SAVEPOINT {}").format(name)
+        self.undo = _UNDO.get(dialect, "ROLLBACK TO SAVEPOINT {}").format(name)
+        self.keep = _KEEP.get(dialect, "RELEASE SAVEPOINT {}").format(name)
+
+    @property
+    def is_mariadb(self) -> bool:
+        return bool(getattr(getattr(self.connection, "dialect", None), "is_mariadb", False))
+
+    def bound(self, statement: Statement) -> tuple[str, Any]:
+        sql, values = bound(statement.sql, {**statement.values, **self.extras}, self.paramstyle)
+        return sql, values if statement.values or ":" in statement.sql else None
+
+    def fault(self, error: Exception) -> Exception:
+        return self.translate(getattr(error, "orig", None) or error)
+
+
+class Enlisted(_Place):
+    """A SQLAlchemy Connection, or psycopg's own."""
+
+    def perform(self, statement: Statement) -> list[Row]:
+        return self.execute(*self.bound(statement))
+
+    def execute(self, sql: str, values: Any = None) -> list[Row]:
+        try:
+            if hasattr(self.connection, "exec_driver_sql"):
+                return _rows(self.connection.exec_driver_sql(sql, values))
+            cursor = self.connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+        except self.errors as error:
+            raise self.fault(error) from error
+
+
+class AsyncEnlisted(_Place):
+    """A SQLAlchemy AsyncConnection, or psycopg's own."""
+
+    async def aperform(self, statement: Statement) -> list[Row]:
+        return await self.execute(*self.bound(statement))
+
+    async def execute(self, sql: str, values: Any = None) -> list[Row]:
+        try:
+            if hasattr(self.connection, "exec_driver_sql"):
+                return _rows(await self.connection.exec_driver_sql(sql, values))
+            cursor = await self.connection.execute(sql, values)
+            return await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+        except self.errors as error:
+            raise self.fault(error) from error
+
+
+@contextmanager
+def enlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> Iterator[Enlisted]:
+    """Run statements in the caller's transaction; an error undoes them and leaves the transaction open."""
+    if _is_session(connection):
+        connection = connection.connection()
+    _refuse_autocommit(connection)
+    place = Enlisted(connection, dialect=dialect, extras=extras)
+    place.execute(place.save)
+    try:
+        yield place
+    except BaseException:
+        # Where the server has ended the transaction, the savepoint is gone with it.
+        with contextlib.suppress(Exception):
+            place.execute(place.undo)
+            if place.keep:
+                place.execute(place.keep)
+        with contextlib.suppress(Exception):
+            for statement in place.afterwards:
+                place.perform(statement)
+        raise
+    for statement in place.afterwards:
+        place.perform(statement)
+    if place.keep:
+        place.execute(place.keep)
+
+
+@asynccontextmanager
+async def aenlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> AsyncIterator[AsyncEnlisted]:
+    """`enlisted`, for tasks."""
+    if _is_session(connection):
+        connection = await connection.connection()
+    _refuse_autocommit(getattr(connection, "sync_connection", connection))
+    place = AsyncEnlisted(connection, dialect=dialect, extras=extras)
+    await place.execute(place.save)
+    try:
+        yield place
+    except BaseException:
+        with contextlib.suppress(Exception):
+            await place.execute(place.undo)
+            if place.keep:
+                await place.execute(place.keep)
+        with contextlib.suppress(Exception):
+            for statement in place.afterwards:
+                await place.aperform(statement)
+        raise
+    for statement in place.afterwards:
+        await place.aperform(statement)
+    if place.keep:
+        await place.execute(place.keep)
+
+
+def _is_session(connection: Any) -> bool:
+    return not hasattr(connection, "exec_driver_sql") and callable(getattr(connection, "connection", None))
+
+
+def _refuse_autocommit(connection: Any) -> None:
+    if hasattr(connection, "get_isolation_level"):
+        autocommit = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT" or getattr(
+            connection.connection.dbapi_connection, "autocommit", False
+        ) is True
+    else:
+        # psycopg: autocommit is allowed inside its own transaction block.
+        autocommit = bool(getattr(connection, "autocommit", False)) and connection.info.transaction_status == 0
+    if autocommit:
+        raise ValueError("the connection is in autocommit mode and no transaction is open: begin one first")
+
+
+def _driver_errors(connection: Any) -> tuple[type[Exception], ...]:
+    if hasattr(connection, "exec_driver_sql"):
+        from sqlalchemy.exc import DBAPIError
+
+        return (DBAPIError,)
+    from psycopg import Error
+
+    return (Error,)
+
+
+def _rows(result: Any) -> list[Row]:
+    if result.returns_rows:
+        return [tuple(row) for row in result.fetchall()]
+    return [(result.rowcount, getattr(result, "lastrowid", None))]
