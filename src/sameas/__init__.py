@@ -1,5 +1,7 @@
 """Documents to knowledge graphs true to an ontology, and never the same work twice."""
 
+from typing import TYPE_CHECKING, Any
+
 from sameas.connections import open_async_store, open_store
 from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.once.call import ProcessingRecord
@@ -16,6 +18,9 @@ from sameas.once.errors import (
 )
 from sameas.once.policy import Policy
 from sameas.once.processor import AsyncIdempotentProcessor, IdempotentProcessor
+
+if TYPE_CHECKING:
+    from sameas.ontology import compute_ontology_version
 
 __version__ = "0.1.0"
 
@@ -35,8 +40,18 @@ __all__ = [
     "StoredFailure",
     "Superseded",
     "compute_idempotency_key",
+    "compute_ontology_version",
     "current_context",
     "normalize_text",
     "open_async_store",
     "open_store",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Ontologies need libraries that the engine does not: they are imported when somebody asks.
+    if name == "compute_ontology_version":
+        from sameas.ontology import compute_ontology_version
+
+        return compute_ontology_version
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -81,7 +81,8 @@ class RedisServer(Server):
         try:
             with self.client() as client:
                 # The id, not only an answer: somebody else may have taken the port.
-                return int(client.info("server")["process_id"]) == self.pid
+                ours = int(client.info("server")["process_id"]) == self.pid
+                return ours and not client.info("persistence")["loading"]
         except redis.RedisError:
             return False
 

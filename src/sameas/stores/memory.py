@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from heapq import nlargest
 from threading import Lock
 from typing import Any
 
-from msgspec.structs import replace
-
 from sameas.once import protocol
+from sameas.once.listing import first_of, fits, page_of
 from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
 from sameas.once.script import Script
-from sameas.once.store import Backend, Page, Query, Selection, cursor
+from sameas.once.store import Backend, Page, Query, Selection
 
 Records = dict[bytes, Record]
 # One change of the dictionary, made at one moment: (records, now) -> answer.
@@ -166,33 +164,5 @@ def _prune(limit: int, records: Records, now: int) -> int:
 
 
 def _find(query: Query, records: Records, now: int) -> Page:
-    fitting = (record for record in records.values() if record.expires_at > now and _fits(record, query))
-    found = nlargest(query.limit + 1, fitting, key=_position)
-    page = [_without_bytes(record) for record in found[: query.limit]]
-    more = len(found) > query.limit
-    return Page(page, cursor(page[-1]) if more else None)
-
-
-def _fits(record: Record, query: Query) -> bool:
-    status = record.outcome.meta.get("status") if record.outcome else None
-    return (
-        query.tenant in (None, record.identity.tenant)
-        and query.scope in (None, record.identity.scope)
-        and query.state in (None, record.state)
-        and query.route in (None, record.about.route)
-        and query.method in (None, record.about.method)
-        and query.status in (None, status)
-        and (query.key_prefix is None or record.identity.key.startswith(query.key_prefix))
-        and (query.tag is None or query.tag in record.about.tags)
-        and (query.created_from is None or record.created_at >= query.created_from)
-        and (query.created_before is None or record.created_at < query.created_before)
-        and (query.after is None or cursor(record) < query.after)
-    )
-
-
-def _position(record: Record) -> tuple[int, bytes]:
-    return record.created_at, record.identity.digest
-
-
-def _without_bytes(record: Record) -> Record:
-    return replace(record, outcome=record.outcome and replace(record.outcome, data=b""))
+    fitting = (record for record in records.values() if record.expires_at > now and fits(record, query))
+    return page_of(first_of(fitting, query), query)

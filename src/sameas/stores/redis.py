@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from sameas.once.errors import RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
+from sameas.once.listing import first_of, fits, page_of
 from sameas.once.record import (
     LOST,
     Accepted,
@@ -34,8 +34,7 @@ from sameas.once.record import (
     Replay,
 )
 from sameas.once.script import Command, Script
-from sameas.once.store import Backend, Page, Query, Selection, cursor
-from sameas.stores.memory import _fits, _position, _without_bytes
+from sameas.once.store import Backend, Page, Query, Selection
 from sameas.stores.redis_commands import AsyncLink, Clock, Heads, Link, Lua, Scan, Source, sources
 from sameas.stores.redis_health import QUESTIONS, Finding, is_cluster, judge
 from sameas.stores.redis_link import AsyncServerLink, ServerLink
@@ -136,7 +135,7 @@ class RedisBackend(Backend):
         step: Scan | None = self._first_step()
         while step is not None:
             step, records = yield from self._step(step)
-            fitting = [record for record in records if _fits(record, wanted)]
+            fitting = [record for record in records if fits(record, wanted)]
             if fitting:
                 replies = yield Many(
                     [self._command(self._forget, record.identity, (self._forgotten,)) for record in fitting]
@@ -156,12 +155,10 @@ class RedisBackend(Backend):
             # A walk may meet a record twice.
             fitting = {record.identity.digest: record for record in found}
             for record in records:
-                if record.expires_at > now and _fits(record, query):
+                if record.expires_at > now and fits(record, query):
                     fitting[record.identity.digest] = record
-            found = nlargest(query.limit + 1, fitting.values(), key=_position)
-        page = [_without_bytes(record) for record in found[: query.limit]]
-        more = len(found) > query.limit
-        return Page(page, cursor(page[-1]) if more else None)
+            found = first_of(fitting.values(), query)
+        return page_of(found, query)
 
     def prune(self, limit: int) -> Script[int]:
         """Nothing: the server removes what has expired."""
@@ -207,9 +204,7 @@ class RedisBackend(Backend):
         self.close()
         await self._async_link.close()
 
-    def _command(
-        self, source: Source, identity: Identity, args: tuple[bytes | str | int, ...], wait: int = 0
-    ) -> Lua:
+    def _command(self, source: Source, identity: Identity, args: tuple[bytes | str | int, ...], wait: int = 0) -> Lua:
         if self.skew_micros:
             args = (*args, self.skew_micros)
         return Lua(source, self._prefix + identity.digest.hex().encode(), args, wait)
@@ -226,9 +221,7 @@ class RedisBackend(Backend):
         """Records without their bytes, and where to go on. What cannot be read is left out: a listing must
         not fail because of one record, or of those of a newer release."""
         position, keys = yield step
-        heads = (
-            dict(zip(keys, (yield Heads([(key, _USUAL_HEAD) for key in keys])), strict=True)) if keys else {}
-        )
+        heads = dict(zip(keys, (yield Heads([(key, _USUAL_HEAD) for key in keys])), strict=True)) if keys else {}
         long = [(key, size) for key, head in heads.items() if (size := head_size(head)) > _USUAL_HEAD]
         if long:
             heads.update(zip((key for key, _ in long), (yield Heads(long)), strict=True))
