@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 import sqlalchemy
 
@@ -21,6 +22,7 @@ from sameas.once.record import About, Acquired, Busy, ClaimRequest, Identity, Le
 from sameas.once.store import AsyncStore, Query, Store
 from sameas.stores.postgres_waker import PostgresWaker
 from sameas.stores.statements import migrations, statements
+from tests.servers.process import process_tree
 from tests.servers.proxy import FaultProxy
 from tests.servers.round_trips import RoundTrips
 
@@ -63,12 +65,27 @@ def rows_of(url, sql):
         engine.dispose()
 
 
+def paused(server):
+    """The server says nothing more; a signal alone takes effect a moment later."""
+    server.pause()
+    _eventually(lambda: all(member.status() == psutil.STATUS_STOPPED for member in process_tree(server.pid)))
+
+
 class TestFaults:
     def test_server_killed_and_back_is_found_again_without_an_error(self, url, server):
         with open_store(url) as store:
             finished(store, request_for())
             server.kill_and_restart()
             assert isinstance(store.claim(request_for(attempt="a2")), Replay)
+
+    def test_server_killed_and_back_is_found_again_by_tasks(self, url, server):
+        async def main():
+            async with AsyncStore(open_backend(url)) as store:
+                await store.claim(request_for())
+                server.kill_and_restart()
+                return await store.claim(request_for(attempt="a2"))
+
+        assert isinstance(asyncio.run(main()), Busy)
 
     def test_dead_server_is_unavailable_in_bounded_time(self, url, server):
         with open_store(url, **SHORT) as store:
@@ -86,7 +103,7 @@ class TestFaults:
         async def ask():
             store = AsyncStore(open_backend(url, **SHORT))
             await store.claim(request_for("other"))
-            server.pause()
+            paused(server)
             with pytest.raises(StoreUnavailable):
                 await store.claim(request_for("other", attempt="a2"))
             server.resume()
@@ -96,7 +113,7 @@ class TestFaults:
             finished(store, request_for())
             began = time.monotonic()
             try:
-                server.pause()
+                paused(server)
                 with pytest.raises(StoreUnavailable):
                     store.claim(request_for(attempt="a2"))
             finally:
@@ -165,7 +182,12 @@ class TestFaults:
             "engine.close()\n"
         )
         told = subprocess.run(
-            [sys.executable, "-c", code, url], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, "-c", code, url],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
         )
         assert told.stdout == "[0, 0, 0, 0] parent\n"
 
@@ -224,7 +246,9 @@ class TestWaker:
             _eventually(lambda: rows_of(postgres_url, "SELECT watched FROM sameas_records") == [{"watched": True}])
             woken.clear()
             other.complete(
-                Lease(request.identity, claim.fence, "a1"), outcome=Outcome(b"x", "text/plain"), retain_for=SECOND
+                Lease(request.identity, claim.fence, "a1"),
+                outcome=Outcome(b"x", "text/plain"),
+                retain_for=SECOND,
             )
             assert woken.wait(5)
             end()
@@ -278,7 +302,11 @@ class TestWaker:
 
     def test_waiters_share_the_result_of_another_process(self, postgres_url):
         backend = open_backend(postgres_url, listen_url=postgres_url)
-        with Engine(Store(backend)) as engine, open_store(postgres_url) as other, ThreadPoolExecutor(1) as thread:
+        with (
+            Engine(Store(backend)) as engine,
+            open_store(postgres_url) as other,
+            ThreadPoolExecutor(1) as thread,
+        ):
             identity = Identity(record_digest("", "s", "k"), "", "s", "k")
             request = ClaimRequest(identity, "", "elsewhere", 30 * SECOND, 60 * SECOND)
             claim = other.claim(request)
@@ -340,7 +368,17 @@ class TestMigrations:
             assert isinstance(store.claim(request_for()), Acquired)
 
     def test_every_dialect_has_the_same_statements_for_the_shared_scripts(self):
-        shared = {"look", "settle", "settled_by_me", "renew", "release", "forget", "forget_where", "find", "prune"}
+        shared = {
+            "look",
+            "settle",
+            "settled_by_me",
+            "renew",
+            "release",
+            "forget",
+            "forget_where",
+            "find",
+            "prune",
+        }
         conditions = {name for name in statements("sqlite") if name.startswith("where_")}
         for dialect in ("sqlite", "postgres", "mysql", "mssql"):
             assert shared | conditions <= set(statements(dialect)), dialect
@@ -358,7 +396,12 @@ class TestTable:
             record = store.read(request_for().identity)
         assert record.outcome == outcome
         (row,) = rows_of(url, "SELECT * FROM idempotency_keys")
-        assert (row["key"], row["route"], row["http_method"], row["status_code"]) == ("k", "/api/orders", "POST", 201)
+        assert (row["key"], row["route"], row["http_method"], row["status_code"]) == (
+            "k",
+            "/api/orders",
+            "POST",
+            201,
+        )
         assert (row["response_body"], row["content_type"]) == (body, "application/json; charset=utf-8")
         assert row["is_processed"]
         assert row["created_at"].year >= 2024

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sameas.stores.statements import migrations, parameters, statements
+from sameas.stores.statements import bound, migrations, parameters, statements, styled
 from tests.shared_data import missing
 from tests.tsql.tools import ToolsMissingError, check
 
@@ -72,6 +72,14 @@ class TestStatements:
 
     def test_statements_are_written_without_merge(self):
         assert not [name for name, sql in statements("mssql").items() if re.search(r"\bMERGE\b", sql)]
+
+    def test_driver_reads_every_statement_as_it_is_meant(self):
+        helper = pytest.importorskip("mssql_python.parameter_helper")
+        for name, sql in statements("mssql").items():
+            values = dict.fromkeys([*parameters(sql), "not", "used"], 1)
+            text, bound_values = helper.convert_pyformat_to_qmark(*bound(sql, values, "pyformat"))
+            assert text == styled(sql, "qmark")[0], name
+            assert len(bound_values) == len(parameters(sql)), name
 
     def test_values_are_bound_only_where_the_script_gives_them(self):
         known = set(parameters(" ".join(statements("postgres").values()))) | {"skew"}

@@ -66,7 +66,12 @@ def _compiled(schema: list[str], batches: dict[str, Any]) -> dict[str, list[str]
         _added(model, script, f"schema {number}", found)
     for name, batch in batches.items():
         words = ", ".join(f"@{parameter} {kind}" for parameter, kind in batch["parameters"].items())
-        _added(model, f"CREATE PROCEDURE [dbo].[check_{name}] {words} AS\nBEGIN\n{batch['sql']}\nEND", name, found)
+        _added(
+            model,
+            f"CREATE PROCEDURE [dbo].[check_{name}] {words} AS\nBEGIN\n{batch['sql']}\nEND",
+            name,
+            found,
+        )
     for message in model.Validate():
         found.setdefault("model", []).append(f"{message.Prefix}{message.Number}: {message.Message}")
     return found

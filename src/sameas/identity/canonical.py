@@ -39,8 +39,8 @@ MAX_DEPTH = 200
 MAX_SAFE_INTEGER = 2**53 - 1
 
 Json = None | bool | int | float | str | list[Any] | dict[str, Any]
-# Excluded paths as a tree: None ends a path, "" stands for every element of a list.
-Exclusions = dict[str, Any]
+# Excluded paths as a tree: a value of None ends a path, the name None stands for every element of a list.
+Exclusions = dict[str | None, Any]
 
 
 def canonical_json(value: object, *, exclude_fields: Iterable[str] | Exclusions = ()) -> bytes:
@@ -76,6 +76,8 @@ def parse_json(data: bytes | str) -> Json:
         raise NotCanonical(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise NotCanonical("is JSON nested too deeply") from None
+    except ValueError as error:
+        raise NotCanonical(f"is JSON with a number that cannot be read: {error}") from None
     if duplicates or "NaN" in text or "Infinity" in text:
         to_json(value)  # finds the place and raises
     return value  # type: ignore[no-any-return]
@@ -88,7 +90,8 @@ def sha256_hex(data: bytes) -> str:
 
 def join(*parts: str) -> bytes:
     """Parts joined with their lengths in bytes, so that ("a:b", "c") and ("a", "b:c") never meet."""
-    joined = "".join([f"{len(part)}:{part}" for part in parts])
+    # A str subclass, such as a member of a str Enum, is its text and not what it would print.
+    joined = "".join([f"{len(part)}:" + (part if type(part) is str else str.__str__(part)) for part in parts])
     if joined.isascii():
         return joined.encode()
     return b"".join([b"%d:%b" % (len(raw), raw) for raw in [part.encode() for part in parts]])
@@ -104,7 +107,7 @@ def compile_exclusions(paths: Iterable[str] | Exclusions) -> Exclusions:
     for path in paths:
         if not _PATH.fullmatch(path):
             raise ValueError(f"{path!r} is not a path such as sent_at, meta.trace or items[].added_at")
-        steps = ["" if step == "[]" else _ESCAPE.sub(r"\1", step) for step in _STEP.findall(path)]
+        steps = [None if step == "[]" else _ESCAPE.sub(r"\1", step) for step in _STEP.findall(path)]
         node: Any = tree
         for step in steps[:-1]:
             node = node.setdefault(step, {})
@@ -133,7 +136,8 @@ class _Duplicate:
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
-        self.name = next(name for index, name in enumerate(names) if name in names[:index])
+        seen: set[str] = set()
+        self.name = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 class _Constant:
@@ -232,7 +236,7 @@ class _Walk:
 
     def elements(self, items: list[Any] | tuple[Any, ...], exclusions: Exclusions) -> Json:
         self.enter(items)
-        inner = exclusions.get("", _NOTHING)
+        inner = exclusions.get(None, _NOTHING)
         kept = () if inner is None else items
         plain: list[Any] = []
         try:
@@ -295,7 +299,10 @@ def instant(moment: datetime) -> str:
     """RFC 3339 with six decimals, in UTC where the moment has a zone."""
     if moment.tzinfo is None:
         return moment.isoformat(timespec="microseconds")
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    except OverflowError:
+        raise NotCanonical(f"is {moment}, which has no place in UTC's calendar") from None
 
 
 def field_names(value: Any) -> Iterable[str] | None:

@@ -27,7 +27,8 @@ MAX_NAMED_FIELDS = 64
 # Enough to tell that a field changed; the digest of the whole decides.
 _FIELD_BYTES = 8
 
-_TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n|$)")
+# Looking behind starts each run of blanks once: without it a long run costs the square of its length.
+_TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\n|$)")
 _PREFIX = re.compile(r"(?:sha256-)?([0-9a-f]{8,64})")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from sameas.identity.canonical import compile_exclusions
 from sameas.once.call import Call, ProcessingRecord
 from sameas.once.context import Context
 from sameas.once.errors import BatchFailed
-from sameas.once.flight import Flight
 from sameas.once.intake import Intake, Options
 from sameas.once.record import Acquired, Claim
 
@@ -19,12 +19,11 @@ WINDOW = 500
 class Seat:
     """One call of a batch that leads its flight."""
 
-    __slots__ = ("call", "claim", "flight", "number", "started")
+    __slots__ = ("call", "claim", "number", "started")
 
-    def __init__(self, number: int, call: Call, flight: Flight) -> None:
+    def __init__(self, number: int, call: Call) -> None:
         self.number = number
         self.call = call
-        self.flight = flight
         self.claim: Claim | None = None
         self.started = False
 
@@ -38,6 +37,9 @@ class Batch:
             raise ValueError(f"{len(self.payloads)} payloads need as many keys, not {len(keys)}")
         self._intake = intake
         self.calls: list[Call] = []
+        # Once for all: an iterator would be used up by the first payload.
+        options["exclude_fields"] = compile_exclusions(options.get("exclude_fields", ()))
+        options["tags"] = tuple(options.get("tags", ()))
         for number, payload in enumerate(self.payloads):
             each = options.copy()
             each["payload"] = payload
@@ -51,11 +53,11 @@ class Batch:
             leading: list[Seat] = []
             following: list[int] = []
             for number in range(start, min(start + WINDOW, len(self.calls))):
-                request = self.calls[number].request
-                flight, leads = self._intake.flights.board(request.identity.digest, request.fingerprint)
-                if leads:
-                    leading.append(Seat(number, self.calls[number], flight))
-                    self.calls[number].begin_claim()
+                call = self.calls[number]
+                call.refuse_reentry()
+                if call.board() is call.flight:
+                    call.begin_claim()
+                    leading.append(Seat(number, call))
                 else:
                     following.append(number)
             yield leading, following
@@ -64,7 +66,7 @@ class Batch:
         """Note the answers; the leases among them are to be kept alive from now on."""
         for seat, claim in zip(seats, claims, strict=True):
             seat.claim = claim
-            seat.call.claiming = False
+            seat.call.claiming = isinstance(claim, Acquired)
             if isinstance(claim, Acquired):
                 yield seat.call.acquired(claim), seat.call
 
@@ -78,6 +80,6 @@ class Batch:
             raise BatchFailed(self.results)
         return self.results
 
-    def land(self, seat: Seat) -> None:
-        """A call that never got its turn: those who follow it go on without."""
-        self._intake.flights.land(seat.call.request.identity.digest, seat.flight, None)
+    def unfinished(self) -> list[Call]:
+        """The calls that an interruption may have left with a flight or a claim."""
+        return [call for call, result in zip(self.calls, self.results, strict=True) if result is None]

@@ -29,6 +29,7 @@ from sameas.once.errors import (
     Superseded,
 )
 from sameas.once.flight import Flight, Flights
+from sameas.once.forks import this_process
 from sameas.once.observe import CallEnded, CallStarted, Tell
 from sameas.once.policy import Policy
 from sameas.once.record import (
@@ -53,6 +54,8 @@ from sameas.once.store import Backend
 _FIRST_POLL = 0.002
 # A lease that ends is looked at a moment later, by the store's clock.
 _AFTER_LEASE = 0.002
+# The times of a result that the store never saw.
+_NOT_STORED = Accepted(at=0, expires_at=0)
 
 
 class ProcessingRecord(Struct, frozen=True):
@@ -85,6 +88,8 @@ class Work(Struct, frozen=True):
 
     context: Context
     policy: Policy
+    # Whether there is a lease to renew; in the caller's transaction the row lock holds instead.
+    leased: bool = True
 
 
 class Pause(Struct, frozen=True):
@@ -97,15 +102,20 @@ class Pause(Struct, frozen=True):
 class Call:
     """One caller's wish, and how far it has come."""
 
-    # Where it stands, for `abandon`: a claim may be under way, a lease held, a result in hand.
+    # Where it stands, for `abandon`: a claim may be under way (until `acquired` says that it is ours), a lease held,
+    # a result in hand.
     claiming = False
     claimed_from = 0.0
     context: Context | None = None
     outcome: Outcome | None = None
-    # What the others on this flight share.
+    # In the caller's transaction nothing is given back: it rolls back.
+    joined = False
+    # The flight that this call leads, and what those who follow it share.
+    flight: Flight | None = None
     kept: Record | None = None
     stored = True
-    # Seconds spent on somebody else's work.
+    # Until when it waits for others, over all of them, and how many seconds it did.
+    deadline = 0.0
     waited = 0.0
 
     def __init__(
@@ -127,19 +137,29 @@ class Call:
 
     def script(self) -> Script[ProcessingRecord]:
         """The whole call."""
-        digest = self.request.identity.digest
-        self._refuse_reentry()
-        while True:
-            flight, leads = self.flights.board(digest, self.request.fingerprint)
-            if leads:
-                return (yield from self.lead(flight))
+        self.refuse_reentry()
+        while (flight := self.board()) is not self.flight:
             shared = yield from self._follow(flight)
             if shared is not None:
                 return shared
+        return (yield from self.lead())
+
+    def board(self) -> Flight:
+        """The key's flight: our own, which we then lead, or somebody else's."""
+        # Ours is known before the table has it, so that an interruption between the two can be cleaned up.
+        self.flight = Flight(self.request.fingerprint)
+        return self.flights.board(self.request.identity.digest, self.flight)
+
+    def land(self) -> None:
+        """Let those who follow go on, with what there is to share."""
+        if self.flight is not None:
+            self.flights.land(self.request.identity.digest, self.flight, self.kept, stored=self.stored)
 
     def in_transaction(self) -> Script[ProcessingRecord]:
         """The whole call inside the caller's transaction: its row lock is the claim, its commit is the completion."""
-        self._refuse_reentry()
+        self.refuse_reentry()
+        self.joined = True
+        self.begin_claim()
         claim = yield from self.backend.claim(self.request)
         match claim:
             case Replay(record=record):
@@ -152,7 +172,8 @@ class Call:
                 context = self.acquired(claim)
             case _:
                 assert_never(claim)
-        result = yield Work(context, self.policy)
+        result = yield Work(context, self.policy, leased=False)
+        self._refuse_forked(context)
         data, media_type = self.codec.encode(result)
         result = self.codec.decode(data, media_type)
         outcome = Outcome(frame(data), media_type)
@@ -161,11 +182,11 @@ class Call:
             raise Superseded
         return self._answer(self._kept(State.DONE, context, outcome, answer), result, was_replay=False)
 
-    def lead(self, flight: Flight, claim: Claim | None = None) -> Script[ProcessingRecord]:
+    def lead(self, claim: Claim | None = None) -> Script[ProcessingRecord]:
         """Claim and, where it is ours, do the work; `claim` is the answer where the claim was made already."""
         listener: Listener | None = None
         stop_listening: Callable[[], None] | None = None
-        deadline, poll = 0.0, _FIRST_POLL
+        poll = _FIRST_POLL
         try:
             while True:
                 if claim is None:
@@ -177,7 +198,8 @@ class Call:
                         self.kept = record
                         return self._replayed(record)
                     case Acquired():
-                        self.flights.work(flight)
+                        if self.flight is not None:
+                            self.flights.work(self.flight)
                         return (yield from self._work(self.context or self.acquired(claim)))
                     case Mismatch(fingerprint=theirs):
                         raise KeyReused(fields=differing_fields(self.request.fingerprint, theirs))
@@ -186,16 +208,15 @@ class Call:
                     case _:
                         assert_never(claim)
                 time_left = claim.time_left / 1e6
-                now = monotonic()
-                deadline = deadline or now + self.policy.wait_for
-                if self.policy.on_busy == "refuse" or now >= deadline:
+                patience = self._patience()
+                if self.policy.on_busy == "refuse" or patience <= 0:
                     raise InProgress(retry_after=max(time_left, 0.1))
                 if listener is None:
                     listener = self.new_listener()
                     if self.backend.waker is not None:
                         stop_listening = self.backend.waker.listen(self.request.identity.digest, listener.wake)
                 else:
-                    seconds = min(poll, time_left + _AFTER_LEASE, deadline - now)
+                    seconds = min(poll, time_left + _AFTER_LEASE, patience)
                     yield from self._pause(seconds if stop_listening else seconds * uniform(0.75, 1), listener)
                     poll = min(poll * 2, self.backend.poll_at_most)
                     listener.clear()
@@ -204,7 +225,7 @@ class Call:
         finally:
             if stop_listening is not None:
                 stop_listening()
-            self.flights.land(self.request.identity.digest, flight, self.kept, stored=self.stored)
+            self.land()
 
     def acquired(self, claim: Acquired) -> Context:
         """The lease is ours."""
@@ -213,6 +234,15 @@ class Call:
         self.context = Context(lease, claim.attempt, safe_until=safe_until, place=self.backend.place)
         self.claiming = False
         return self.context
+
+    def must_abandon(self, interruption: BaseException) -> bool:
+        """Whether a claim may be left behind."""
+        if self.joined:
+            return False
+        if self.context is not None:
+            return self.context.process is this_process()
+        unapplied = isinstance(interruption, StoreUnavailable) and not interruption.maybe_applied
+        return self.claiming and not unapplied
 
     def abandon(self) -> Script[None]:
         """After an interruption: hand in the result if there is one, else give the claim back."""
@@ -229,16 +259,26 @@ class Call:
         else:
             yield from self.backend.release(lease)
 
-    def _refuse_reentry(self) -> None:
+    def refuse_reentry(self) -> None:
+        """Work that asks for its own result would wait for itself."""
         for context in WORKING.get():
             same_key = context.lease.identity.digest == self.request.identity.digest
-            if same_key and context.place is self.backend.place:
+            if same_key and context.place is self.backend.place and not context.ended:
                 raise Reentered
+
+    def _refuse_forked(self, context: Context) -> None:
+        if context.process is not this_process():
+            raise Superseded("This process was forked inside the work; the record belongs to its parent.")
+
+    def _patience(self) -> float:
+        """The seconds that are left to wait for others; one budget, however often the one in front changes."""
+        now = monotonic()
+        self.deadline = self.deadline or now + self.policy.wait_for
+        return self.deadline - now
 
     def _follow(self, flight: Flight) -> Script[ProcessingRecord | None]:
         """Wait for somebody in this process; None where they had nothing to share."""
         listener = self.new_listener()
-        deadline = monotonic() + self.policy.wait_for
         if not self.flights.follow(flight, listener.wake, at_most=self.policy.max_waiters):
             return None
         try:
@@ -248,10 +288,10 @@ class Call:
                         raise KeyReused(fields=differing_fields(self.request.fingerprint, flight.fingerprint))
                     if self.policy.on_busy == "refuse":
                         raise InProgress
-                left = deadline - monotonic()
-                if left <= 0:
+                patience = self._patience()
+                if patience <= 0:
                     raise InProgress
-                yield from self._pause(left, listener)
+                yield from self._pause(patience, listener)
                 listener.clear()
         finally:
             self.flights.leave(flight, listener.wake)
@@ -275,8 +315,13 @@ class Call:
             data, media_type = self.codec.encode(result)
             result = self.codec.decode(data, media_type)
         except Exception as error:
-            yield from self._failed(context, error)
-            raise
+            if context.process is not this_process() or (yield from self._gave_back(context, error)):
+                raise
+            try:
+                return (yield from self._accepted_instead())
+            except Superseded as superseded:
+                raise superseded from error
+        self._refuse_forked(context)
         self.outcome = outcome = Outcome(frame(data), media_type)
         try:
             answer = yield from self._hand_in(context.lease, outcome)
@@ -284,7 +329,7 @@ class Call:
             self.context = None
             if monotonic() >= context.safe_until:
                 raise OutcomeUnknown(result=result) from error
-            answer = Accepted(0, 0)
+            answer = _NOT_STORED
             self.stored = False
         self.context = None
         if isinstance(answer, Lost):
@@ -292,8 +337,9 @@ class Call:
         self.kept = self._kept(State.DONE, context, outcome, answer)
         return self._answer(self.kept, result, was_replay=False)
 
-    def _failed(self, context: Context, error: Exception) -> Script[None]:
-        """Give the claim back, or keep the failure where the policy says so."""
+    def _gave_back(self, context: Context, error: Exception) -> Script[bool]:
+        """Give the claim back, or keep the failure where the policy says so; False where it was another's already."""
+        answer: Answer | None = None
         try:
             if isinstance(error, self.policy.keep_errors):
                 outcome = _failure(error)
@@ -301,10 +347,11 @@ class Call:
                 if isinstance(answer, Accepted):
                     self.kept = self._kept(State.FAILED, context, outcome, answer)
             else:
-                yield from self.backend.release(context.lease)
+                answer = yield from self.backend.release(context.lease)
         except StoreError as trouble:
             error.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
         self.context = None
+        return not isinstance(answer, Lost)
 
     def _hand_in(self, lease: Lease, outcome: Outcome) -> Script[Answer]:
         """Complete, with patience for a store that does not answer; a repeated complete is harmless."""
@@ -322,7 +369,6 @@ class Call:
 
     def _accepted_instead(self) -> Script[ProcessingRecord]:
         """This worker was replaced while it worked; its caller gets what was accepted, never its own result."""
-        deadline = monotonic() + self.policy.wait_for
         poll = _FIRST_POLL
         while True:
             record = yield from self.backend.read(self.request.identity)
@@ -331,7 +377,7 @@ class Call:
             if record.state is not State.HELD:
                 self.kept = record
                 return self._replayed(record)
-            if monotonic() >= deadline or self.policy.on_busy == "refuse":
+            if self._patience() <= 0 or self.policy.on_busy == "refuse":
                 raise Superseded
             yield from self._pause(poll, None)
             poll = min(poll * 2, 0.1)
@@ -345,11 +391,11 @@ class Call:
             lease.fence,
             context.attempt,
             lease.attempt_id,
-            0,
-            0,
-            answer.expires_at,
-            answer.at,
-            outcome,
+            lease_until=0,
+            created_at=0,
+            expires_at=answer.expires_at,
+            completed_at=answer.at,
+            outcome=outcome,
         )
 
     def _replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
@@ -376,7 +422,8 @@ class Call:
 
 
 def _failure(error: Exception) -> Outcome:
-    described = {"type": type(error).__qualname__, "message": str(error)}
+    message = str(error).encode("utf-8", "backslashreplace").decode()
+    described = {"type": type(error).__qualname__, "message": message}
     return Outcome(frame(msgspec.json.encode(described)), JSON)
 
 

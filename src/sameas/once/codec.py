@@ -62,6 +62,7 @@ class PlainCodec:
         try:
             if isinstance(result, str):
                 return result.encode(), TEXT
+            _refuse_odd_names(result)
             return _TO_JSON(result).encode(), JSON
         except (TypeError, ValueError, RecursionError) as error:
             raise NotEncodable(f"The result cannot be kept: {error}. {_WHAT_TO_DO}") from error
@@ -179,6 +180,18 @@ def _refuse(value: object) -> Any:
 _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_refuse).encode
 _FAST_TO_JSON: Final = msgspec.json.Encoder().encode
 _FROM_JSON: Final = msgspec.json.Decoder().decode
+
+
+def _refuse_odd_names(value: object) -> None:
+    """JSON has only strings for names; turning others into strings could make two of them one."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise TypeError(f"a name of type {type(name).__qualname__} is not a JSON name")
+            _refuse_odd_names(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_odd_names(item)
 
 
 def _is_struct(declared: Any) -> bool:

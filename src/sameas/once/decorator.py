@@ -39,7 +39,10 @@ class OnceOptions(TypedDict, total=False):
 
 def scope_of(function: Callable[..., Any]) -> str:
     """The default scope of a function: where it is defined."""
-    return f"{function.__module__}.{function.__qualname__}"
+    name = getattr(function, "__qualname__", "")
+    if not name or name.endswith("<lambda>"):
+        raise ValueError(f"{function!r} has no name of its own: say scope=, a stable name for this kind of work")
+    return f"{function.__module__}.{name}"
 
 
 class Signature:
@@ -59,9 +62,14 @@ class Signature:
         variadic = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
         self._single = len(self._names) == 1 and not kinds & variadic
         self._key = options.get("key")
+        if self._owner is not None and self._key is None:
+            raise TypeError(
+                f"{function.__qualname__} is a method, and which object it belongs to is not part of the identity:"
+                " say key=, a function of the object and the arguments"
+            )
         self._tenant = options.get("tenant", "")
         fixed: dict[str, Any] = {name: value for name, value in options.items() if name not in ("key", "tenant")}
-        fixed.setdefault("scope", scope_of(function))
+        fixed["scope"] = options.get("scope") or scope_of(function)
         fixed["exclude_fields"] = compile_exclusions(options.get("exclude_fields", ()))
         if fixed.get("result_type") is None:
             fixed["result_type"] = declared_result(function)
@@ -87,7 +95,6 @@ class Once(Generic[P, T]):
             raise TypeError(f"{function.__qualname__} is async: decorate it with an AsyncEngine")
         self._engine = engine
         self._function = function
-        self._options = options
         self._signature = Signature(function, options)
         update_wrapper(self, function)
 

@@ -15,14 +15,13 @@ from types import CoroutineType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
 
 from sameas.identity.key import Namespace
-from sameas.once.batch import Batch, Seat
+from sameas.once.batch import Batch
 from sameas.once.call import Call, Pause, ProcessingRecord, Work, observed
 from sameas.once.context import WORKING, Context
 from sameas.once.decorator import AsyncOnce, Once, OnceOptions
-from sameas.once.errors import StoreError
 from sameas.once.forks import renew_after_fork
 from sameas.once.heartbeat import AsyncHeartbeat, Heartbeat
-from sameas.once.intake import Intake, Options, identity_of
+from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import TaskListener, ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
@@ -98,37 +97,38 @@ class Engine:
     ) -> list[ProcessingRecord]:
         """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
         batch = Batch(self._intake, payloads, keys, options)
-        for leading, following in batch.windows():
-            try:
+        try:
+            for leading, following in batch.windows():
                 claims = self.store.claim_many([seat.call.request for seat in leading])
                 for context, call in batch.claimed(leading, claims):
                     self._heartbeat.add(context, call.policy)
                 for seat in leading:
-                    seat.started = True
-                    script = seat.call.lead(seat.flight, seat.claim)
-                    self._keep(batch, seat.number, work, script)
-            except BaseException as interruption:
-                for seat in leading:
-                    if not seat.started:
-                        batch.land(seat)
-                        self._abandon(seat.call, interruption)
-                raise
-            for number in following:
-                self._keep(batch, number, work, batch.calls[number].script())
+                    self._keep(batch, seat.number, work, seat.call.lead(seat.claim))
+                for number in following:
+                    self._keep(batch, number, work, batch.calls[number].script())
+        except BaseException as interruption:
+            self._abandon_all(batch.unfinished(), interruption)
+            raise
         return batch.records()
 
     def once(self, **options: Unpack[OnceOptions]) -> Callable[[Callable[P, T]], Once[P, T]]:
         """Decorate a function: equal arguments, one run."""
         return lambda function: Once(self, function, options)
 
-    def read(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> Record | None:
-        """The live record of a key, whatever its state."""
-        return self.store.read(identity_of(scope, key, tenant=tenant, namespace=namespace))
+    def read(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> Record | None:
+        """The live record of a key, one that a caller chose or one computed from content, whatever its state."""
+        for identity in identities_of(scope, key, tenant=tenant, namespace=namespace):
+            record = self.store.read(identity)
+            if record is not None:
+                return record
+        return None
 
-    def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> bool:
-        """Forget one record; its holder, if any, is fenced. False where there was none."""
-        answer = self.store.forget(identity_of(scope, key, tenant=tenant, namespace=namespace))
-        return isinstance(answer, Accepted)
+    def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> bool:
+        """Forget the record of a key; its holder, if any, is fenced. False where there was none."""
+        answers = [
+            self.store.forget(identity) for identity in identities_of(scope, key, tenant=tenant, namespace=namespace)
+        ]
+        return any(isinstance(answer, Accepted) for answer in answers)
 
     def forget_where(self, *, tenant: str | None = None, scope: str | None = None, tag: str | None = None) -> int:
         """Forget every record that fits; returns how many went."""
@@ -172,18 +172,20 @@ class Engine:
         try:
             return run(script, call.backend.perform, {Work: partial(self._work, work), Pause: _sleep})
         except BaseException as interruption:
-            if call.context is not None or call.claiming:
-                self._abandon(call, interruption)
+            self._abandon_all([call], interruption)
             raise
 
     def _work(self, work: Callable[[Context], Any], command: Work) -> Any:
-        context = command.context
-        self._heartbeat.add(context, command.policy)
-        token = WORKING.set((*WORKING.get(), context))
+        context, working = command.context, WORKING.get()
+        # Everything that is undone below is done inside: a signal may strike between any two lines.
         try:
+            if command.leased:
+                self._heartbeat.add(context, command.policy)
+            WORKING.set((*working, context))
             return work(context)
         finally:
-            WORKING.reset(token)
+            context.ended = True
+            WORKING.set(working)
             self._heartbeat.remove(context)
 
     def _keep(
@@ -199,13 +201,18 @@ class Engine:
         except Exception as error:
             batch.results[number] = error
 
-    def _abandon(self, call: Call, interruption: BaseException) -> None:
-        if call.context is not None:
-            self._heartbeat.remove(call.context)
-        try:
-            run(call.abandon(), call.backend.perform)
-        except StoreError as trouble:
-            interruption.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
+    def _abandon_all(self, calls: Sequence[Call], interruption: BaseException) -> None:
+        """Leave nothing behind: first what is in this process, then, one by one, what is in the store."""
+        for call in calls:
+            call.land()
+            if call.context is not None:
+                self._heartbeat.remove(call.context)
+        for call in calls:
+            if call.must_abandon(interruption):
+                try:
+                    run(call.abandon(), call.backend.perform)
+                except Exception as trouble:
+                    interruption.add_note(_NOT_GIVEN_BACK.format(trouble))
 
 
 class AsyncEngine:
@@ -278,37 +285,43 @@ class AsyncEngine:
         """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
         batch = Batch(self._intake, payloads, keys, options)
         slots = asyncio.Semaphore(concurrency)
-        for leading, following in batch.windows():
-            try:
+        try:
+            for leading, following in batch.windows():
                 claims = await self.store.claim_many([seat.call.request for seat in leading])
                 for context, call in batch.claimed(leading, claims):
                     self._heartbeat.add(context, call.policy)
                 async with asyncio.TaskGroup() as tasks:
                     for seat in leading:
-                        tasks.create_task(self._lead(batch, seat, work, slots))
-            except BaseException as interruption:
-                for seat in leading:
-                    if not seat.started:
-                        batch.land(seat)
-                        await self._abandon(seat.call, interruption)
-                raise
-            async with asyncio.TaskGroup() as tasks:
-                for number in following:
-                    tasks.create_task(self._keep(batch, number, work, batch.calls[number].script()))
+                        tasks.create_task(self._keep(batch, seat.number, work, seat.call.lead(seat.claim), slots))
+                async with asyncio.TaskGroup() as tasks:
+                    for number in following:
+                        tasks.create_task(self._keep(batch, number, work, batch.calls[number].script(), slots))
+        except BaseException as interruption:
+            await self._abandon_all(batch.unfinished(), interruption)
+            raise
         return batch.records()
 
     def once(self, **options: Unpack[OnceOptions]) -> Callable[[Callable[P, Awaitable[T]]], AsyncOnce[P, T]]:
         """Decorate an async function: equal arguments, one run."""
         return lambda function: AsyncOnce(self, function, options)
 
-    async def read(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> Record | None:
-        """The live record of a key, whatever its state."""
-        return await self.store.read(identity_of(scope, key, tenant=tenant, namespace=namespace))
+    async def read(
+        self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None
+    ) -> Record | None:
+        """The live record of a key, one that a caller chose or one computed from content, whatever its state."""
+        for identity in identities_of(scope, key, tenant=tenant, namespace=namespace):
+            record = await self.store.read(identity)
+            if record is not None:
+                return record
+        return None
 
-    async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> bool:
-        """Forget one record; its holder, if any, is fenced. False where there was none."""
-        answer = await self.store.forget(identity_of(scope, key, tenant=tenant, namespace=namespace))
-        return isinstance(answer, Accepted)
+    async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> bool:
+        """Forget the record of a key; its holder, if any, is fenced. False where there was none."""
+        answers = [
+            await self.store.forget(identity)
+            for identity in identities_of(scope, key, tenant=tenant, namespace=namespace)
+        ]
+        return any(isinstance(answer, Accepted) for answer in answers)
 
     async def forget_where(self, *, tenant: str | None = None, scope: str | None = None, tag: str | None = None) -> int:
         """Forget every record that fits; returns how many went."""
@@ -354,27 +367,22 @@ class AsyncEngine:
         try:
             return await arun(script, call.backend.aperform, {Work: partial(self._work, work), Pause: _wait})
         except BaseException as interruption:
-            if call.context is not None or call.claiming:
-                await self._abandon(call, interruption)
+            await self._abandon_all([call], interruption)
             raise
 
     async def _work(self, work: Callable[[Context], Any], command: Work) -> Any:
-        context = command.context
-        self._heartbeat.add(context, command.policy)
-        token = WORKING.set((*WORKING.get(), context))
+        context, working = command.context, WORKING.get()
+        # Everything that is undone below is done inside: a signal may strike between any two lines.
         try:
+            if command.leased:
+                self._heartbeat.add(context, command.policy)
+            WORKING.set((*working, context))
             result = work(context)
             return await result if type(result) is CoroutineType or isawaitable(result) else result
         finally:
-            WORKING.reset(token)
+            context.ended = True
+            WORKING.set(working)
             self._heartbeat.remove(context)
-
-    async def _lead(
-        self, batch: Batch, seat: Seat, work: Callable[[Context, Any], Any], slots: asyncio.Semaphore
-    ) -> None:
-        async with slots:
-            seat.started = True
-            await self._keep(batch, seat.number, work, seat.call.lead(seat.flight, seat.claim))
 
     async def _keep(
         self,
@@ -382,28 +390,41 @@ class AsyncEngine:
         number: int,
         work: Callable[[Context, Any], Any],
         script: Script[ProcessingRecord],
+        slots: asyncio.Semaphore,
     ) -> None:
         """One call of a batch: its failure is its own."""
-        try:
-            batch.results[number] = await self._drive(batch.calls[number], batch.work_on(number, work), script)
-        except Exception as error:
-            batch.results[number] = error
+        async with slots:
+            try:
+                batch.results[number] = await self._drive(batch.calls[number], batch.work_on(number, work), script)
+            except Exception as error:
+                batch.results[number] = error
 
-    async def _abandon(self, call: Call, interruption: BaseException) -> None:
-        """Cancellation must not leave a claim behind: this goes on to its end, however often it is cancelled."""
-        if call.context is not None:
-            self._heartbeat.remove(call.context)
-        giving_back = asyncio.ensure_future(arun(call.abandon(), call.backend.aperform))
+    async def _abandon_all(self, calls: Sequence[Call], interruption: BaseException) -> None:
+        """Leave nothing behind: first what is in this process, then, one by one, what is in the store."""
+        for call in calls:
+            call.land()
+            if call.context is not None:
+                self._heartbeat.remove(call.context)
+        left = [call for call in calls if call.must_abandon(interruption)]
+        if not left:
+            return
+        # This goes on to its end, however often it is cancelled.
+        giving_back = asyncio.ensure_future(self._give_back(left, interruption))
         while not giving_back.done():
             try:
                 await asyncio.shield(giving_back)
             except asyncio.CancelledError:
                 continue
-            except StoreError:
-                break
-        trouble = giving_back.exception()
-        if trouble is not None:
-            interruption.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
+
+    async def _give_back(self, calls: Sequence[Call], interruption: BaseException) -> None:
+        for call in calls:
+            try:
+                await arun(call.abandon(), call.backend.aperform)
+            except Exception as trouble:
+                interruption.add_note(_NOT_GIVEN_BACK.format(trouble))
+
+
+_NOT_GIVEN_BACK = "sameas could not give the claim back ({}); it ends with its lease"
 
 
 def _sleep(pause: Pause) -> None:

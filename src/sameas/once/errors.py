@@ -105,8 +105,10 @@ class StoreError(SameasError):
 class StoreUnavailable(StoreError):
     """The store cannot answer now, so nothing was run; try again later."""
 
-    def __init__(self, message: str | None = None, *, retry_after: float = 1.0) -> None:
+    def __init__(self, message: str | None = None, *, retry_after: float = 1.0, maybe_applied: bool = True) -> None:
         self.retry_after = retry_after
+        # Whether what was asked may have been done although no answer came.
+        self.maybe_applied = maybe_applied
         super().__init__(message)
 
 

@@ -35,7 +35,7 @@ class Flights:
     """The flights of one engine, for threads and event loops alike.
 
     Boarding and landing take no lock: one dictionary operation decides who leads, and a follower that registers looks
-    once more whether the flight has landed meanwhile.
+    once more whether the flight has landed meanwhile. The lock is for the list of followers alone.
     """
 
     def __init__(self) -> None:
@@ -45,14 +45,9 @@ class Flights:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def board(self, digest: bytes, fingerprint: str) -> tuple[Flight, bool]:
-        """The key's flight, and whether this caller leads it."""
-        flight = self._flights.get(digest)
-        if flight is not None:
-            return flight, False
-        new = Flight(fingerprint)
-        flight = self._flights.setdefault(digest, new)
-        return flight, flight is new
+    def board(self, digest: bytes, flight: Flight) -> Flight:
+        """The key's flight: the given one, which its caller then leads, unless there is one already."""
+        return self._flights.setdefault(digest, flight)
 
     def follow(self, flight: Flight, wake: Wake, *, at_most: int) -> bool:
         """Have `wake` called when the flight takes up its work or lands; False where it has landed already."""
@@ -74,9 +69,10 @@ class Flights:
             self._wake_all(flight)
 
     def land(self, digest: bytes, flight: Flight, record: Record | None, *, stored: bool = True) -> None:
-        """The flight is over, with the record that everybody shares or with nothing."""
-        flight.record = record
-        flight.stored = stored
+        """The flight is over, with the record that everybody shares or with nothing. Landing again changes nothing."""
+        if not flight.landed:
+            flight.record = record
+            flight.stored = stored
         if self._flights.get(digest) is flight:
             del self._flights[digest]
         flight.landed = True

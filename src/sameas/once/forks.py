@@ -14,6 +14,12 @@ class Forked(Protocol):
 
 
 _LIVE: WeakSet[Forked] = WeakSet()
+_process = object()
+
+
+def this_process() -> object:
+    """A mark of this process; a forked child has another."""
+    return _process
 
 
 def renew_after_fork(forked: Forked) -> None:
@@ -22,6 +28,8 @@ def renew_after_fork(forked: Forked) -> None:
 
 
 def _in_child() -> None:
+    global _process  # noqa: PLW0603 - the one thing that must differ between parent and child
+    _process = object()
     for forked in list(_LIVE):
         forked.after_fork()
 

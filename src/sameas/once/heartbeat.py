@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import Context as ContextVars
 from math import inf
 from threading import Condition, Thread, current_thread
 from time import monotonic
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sameas.once.context import Context
 from sameas.once.errors import StoreError
@@ -78,8 +79,9 @@ class Heartbeat:
         if self._thread is None or beat.due < self._wakes_at:
             with self._changed:
                 if self._thread is None:
-                    self._thread = Thread(target=self._keep, name="sameas-heartbeat", daemon=True)
-                    self._thread.start()
+                    thread = Thread(target=self._renew_all, name="sameas-heartbeat", daemon=True)
+                    thread.start()
+                    self._thread = thread
                 self._changed.notify()
 
     def remove(self, context: Context) -> None:
@@ -87,10 +89,12 @@ class Heartbeat:
         if beat is not None:
             beat.ended = True
 
-    def _keep(self) -> None:
+    def _renew_all(self) -> None:
         while True:
             with self._changed:
                 now = monotonic()
+                # Whoever adds a lease from here on takes the lock, and so waits until we do.
+                self._wakes_at = inf
                 beats = list(self._beats.values())
                 self._wakes_at = min((beat.due for beat in beats), default=now + _LINGER)
                 if self._wakes_at > now:
@@ -127,8 +131,8 @@ class AsyncHeartbeat:
 
     def after_fork(self) -> None:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBeats] = WeakKeyDictionary()
-        # The loop that asked last, which is nearly always the only one: a weak look-up costs more than the rest.
-        self._last: tuple[asyncio.AbstractEventLoop | None, _LoopBeats] = (None, _LoopBeats(self._backend))
+        # The loop that asked last, which is nearly always the only one: looking it up costs more than the rest.
+        self._last: tuple[ref[asyncio.AbstractEventLoop], _LoopBeats] | None = None
 
     def add(self, context: Context, policy: Policy) -> None:
         loop = asyncio.get_running_loop()
@@ -138,13 +142,12 @@ class AsyncHeartbeat:
         self._of(asyncio.get_running_loop()).remove(context)
 
     def _of(self, loop: asyncio.AbstractEventLoop) -> _LoopBeats:
-        last, beats = self._last
-        if last is loop:
-            return beats
+        if self._last is not None and self._last[0]() is loop:
+            return self._last[1]
         known = self._loops.get(loop)
         if known is None:
             known = self._loops[loop] = _LoopBeats(self._backend)
-        self._last = (loop, known)
+        self._last = (ref(loop), known)
         return known
 
 
@@ -153,7 +156,6 @@ class _LoopBeats:
         self._backend = backend
         self._beats: dict[Context, Beat] = {}
         self._renewals: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = inf
 
     def add(self, beat: Beat, loop: asyncio.AbstractEventLoop) -> None:
@@ -167,13 +169,16 @@ class _LoopBeats:
             beat.ended = True
 
     def _schedule(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        # No hold on the timer: it would keep the loop alive. One that comes too early finds nothing due. The context
+        # is a new one: renewals must not inherit what the caller is inside of.
         self._wakes_at = due
-        self._timer = loop.call_later(max(0.0, due - monotonic()), self._tick, loop)
+        loop.call_later(max(0.0, due - monotonic()), self._tick, ref(loop), context=ContextVars())
 
-    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer, self._wakes_at = None, inf
+    def _tick(self, of: ref[asyncio.AbstractEventLoop]) -> None:
+        loop = of()
+        if loop is None:
+            return
+        self._wakes_at = inf
         now = monotonic()
         for beat in list(self._beats.values()):
             if beat.due <= now:

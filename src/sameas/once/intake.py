@@ -107,7 +107,7 @@ class Intake:
             policy = self._adjusted(scope, lease, retention, on_busy, wait_for)
         identity, print_ = self._identify(scope, key, payload, tenant, exclude_fields, namespace)
         about = self._nobody
-        if tags or route or audit:
+        if tags or route or method or audit:
             about = About(about.owner, tuple(tags), route, method, audit or {})
         request = ClaimRequest(
             identity, print_, self._new_attempt(), policy.lease_micros, policy.retention_micros, about
@@ -173,3 +173,9 @@ class Intake:
 def identity_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace = "client") -> Identity:
     """The identity of a record whose key is known."""
     return Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key)
+
+
+def identities_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> list[Identity]:
+    """What a key may stand for: one that a caller chose, one computed from content, or both where nobody says."""
+    namespaces: list[Namespace] = ["client", "content"] if namespace is None else [namespace]
+    return [identity_of(scope, key, tenant=tenant, namespace=each) for each in namespaces]

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from sameas.once import protocol
+from sameas.once.forks import renew_after_fork
 from sameas.once.listing import first_of, fits, page_of
 from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
 from sameas.once.script import Script
@@ -35,6 +36,12 @@ class MemoryBackend(Backend):
         self._records: Records = {}
         self._listeners: dict[bytes, list[Callable[[], None]]] = {}
         self.waker = self
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        # A child goes on with a copy of the records; a lock that was held while it forked would never be free.
+        self._lock = Lock()
+        self._listeners = {}
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
         return (yield partial(_claim, request))  # type: ignore[no-any-return]

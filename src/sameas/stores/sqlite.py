@@ -7,11 +7,11 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from random import uniform
-from threading import Lock
+from threading import RLock
 from typing import Any, TypeVar
 
 from sameas.once.errors import NestedInTransaction, RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
@@ -21,8 +21,16 @@ from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, Statement
 from sameas.stores.statements import migrations
 
-# Files that a transaction of this thread or task has joined: a call beside it would wait for itself.
-_JOINED: ContextVar[frozenset[str]] = ContextVar("sameas_joined", default=frozenset())
+
+class _Transaction:
+    """A caller's transaction on a file, while it lasts; tasks that it started may outlive it and inherit this."""
+
+    def __init__(self, path: str) -> None:
+        self.path: str | None = path
+
+
+# The transactions of this thread or task: a call beside one of them, on its file, would wait for itself.
+_JOINED: ContextVar[tuple[_Transaction, ...]] = ContextVar("sameas_joined", default=())
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -52,7 +60,7 @@ class SqlitePerformer:
         self._closed = False
         self._threads: ThreadPoolExecutor | None = None
         # One writer per process at a time: threads queue here, only processes meet at the file.
-        self._writing = Lock()
+        self._writing = RLock()
         self._idle: list[sqlite3.Connection] = []
         self._inherited: list[list[sqlite3.Connection]] = []
         renew_after_fork(self)
@@ -62,12 +70,11 @@ class SqlitePerformer:
         # Not even closed: a parent's connection must not be touched by its child.
         self._inherited.append(self._idle)
         self._idle = []
-        self._writing = Lock()
+        self._writing = RLock()
         self._threads = None
 
     def perform(self, statement: Statement) -> list[Row]:
-        if self.path in _JOINED.get():
-            raise NestedInTransaction
+        self._refuse_nested()
         connection = self._take()
         try:
             if statement.reads:
@@ -83,8 +90,7 @@ class SqlitePerformer:
         return rows
 
     def perform_many(self, statements: Sequence[Statement]) -> list[Any]:
-        if self.path in _JOINED.get():
-            raise NestedInTransaction
+        self._refuse_nested()
         connection = self._take()
         try:
             if all(statement.reads for statement in statements):
@@ -119,14 +125,18 @@ class SqlitePerformer:
 
     @contextmanager
     def _joined(self) -> Iterator[None]:
-        token = _JOINED.set(_JOINED.get() | {self.path})
+        transaction, before = _Transaction(self.path), _JOINED.get()
         try:
+            _JOINED.set((*before, transaction))
             yield
         finally:
-            _JOINED.reset(token)
+            transaction.path = None
+            _JOINED.set(before)
 
-    async def aclose(self) -> None:
-        self.close()
+    def _refuse_nested(self) -> None:
+        for transaction in _JOINED.get():
+            if transaction.path == self.path:
+                raise NestedInTransaction
 
     def close(self) -> None:
         self._closed = True
@@ -134,6 +144,9 @@ class SqlitePerformer:
             self._idle.pop().close()
         if self._threads is not None:
             self._threads.shutdown()
+
+    async def aclose(self) -> None:
+        self.close()
 
     def _take(self) -> sqlite3.Connection:
         try:
@@ -149,7 +162,7 @@ class SqlitePerformer:
 
     def _open(self) -> sqlite3.Connection:
         if self._closed:
-            raise StoreUnavailable("The store was closed.")
+            raise StoreUnavailable("The store was closed.", maybe_applied=False)
         try:
             connection = sqlite3.connect(
                 self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
@@ -165,9 +178,10 @@ class SqlitePerformer:
         """All statements in one transaction; the reply of one that failed is its error."""
         replies: list[Any] = []
         deadline = time.monotonic() + self._busy_timeout
-        if not self._writing.acquire(timeout=self._busy_timeout):
-            raise StoreUnavailable("Other threads of this process write to the SQLite file for too long.")
+        # An RLock, because it knows its owner: a signal may strike right after it was acquired.
+        writing = self._writing
         try:
+            writing.acquire(timeout=self._busy_timeout)
             self._begin(connection, deadline)
             now = self.now()
             for statement in statements:
@@ -181,7 +195,8 @@ class SqlitePerformer:
                 connection.execute("ROLLBACK")
             raise
         finally:
-            self._writing.release()
+            if writing._is_owned():  # type: ignore[attr-defined]
+                writing.release()
         return replies
 
     def _begin(self, connection: sqlite3.Connection, deadline: float) -> None:
@@ -196,11 +211,20 @@ class SqlitePerformer:
             time.sleep(uniform(0.0005, 0.003))
 
     async def _in_thread(self, function: Callable[[A], R], argument: A) -> R:
-        if self.path in _JOINED.get():
-            raise NestedInTransaction
+        self._refuse_nested()
+        if self._closed:
+            raise StoreUnavailable("The store was closed.", maybe_applied=False)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(4, "sameas-sqlite")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, argument)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, function, argument)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            # What the thread has begun it will finish: whoever cleans up must come after it, not before.
+            while not running.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([running])
+            raise
 
     def _migrate(self) -> None:
         """Make or upgrade the tables; safe from many processes at once."""
@@ -253,4 +277,6 @@ def translated(error: sqlite3.Error) -> StoreError:
         return RecordDamaged(f"The SQLite file is damaged: {error}. Put back a copy, or remove the file.")
     if code in _MISUSED:
         return StoreError(f"SQLite refuses the statement: {error}")
-    return StoreUnavailable(f"SQLite cannot answer now: {error}. Nothing was run; try again later.")
+    # A statement that failed in SQLite was not applied: there is no reply that could be lost.
+    message = f"SQLite cannot answer now: {error}. Nothing was run; try again later."
+    return StoreUnavailable(message, maybe_applied=False)

@@ -384,7 +384,7 @@ async def test_a_decorated_async_function(engine):
     assert (await charge.record({"total": 5, "sent_at": 2})).was_replay
 
     class Shop:
-        @engine.once(scope="m")
+        @engine.once(scope="m", key=lambda self, item: item)
         async def sell(self, item):
             return item
 

@@ -245,18 +245,28 @@ def test_a_function_of_the_arguments_may_be_the_key_and_the_tenant(engine):
     assert ship({"id": "1", "shop": "y", "to": "there"}) == "there"
 
 
-def test_the_object_of_a_method_is_not_part_of_the_identity(engine):
+def test_a_method_says_what_of_its_object_counts(engine):
     class Shop:
         calls = 0
 
-        @engine.once(scope="s")
+        def __init__(self, name):
+            self.name = name
+
+        @engine.once(scope="s", key=lambda self, item: f"{self.name}:{item}")
         def sell(self, item):
             type(self).calls += 1
-            return item
+            return f"{item} from {self.name}"
 
-    assert Shop().sell("x") == Shop().sell("x") == "x"
-    assert Shop.calls == 1
-    assert Shop().sell.record("x").was_replay
+    assert Shop("a").sell("x") == Shop("a").sell("x") == "x from a"
+    assert Shop("b").sell("x") == "x from b"
+    assert Shop.calls == 2
+    assert Shop("a").sell.record("x").was_replay
+    with pytest.raises(TypeError, match="is a method"):
+
+        class Careless:
+            @engine.once(scope="s")
+            def sell(self, item):
+                return item
 
 
 @dataclass

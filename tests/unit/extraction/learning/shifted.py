@@ -22,9 +22,7 @@ SCHEMA = Schema(
         Property("students", "numberOfStudents", "University", datatype="integer"),
         Property("leader", "leaderName", "Place", "Person"),
     ),
-    class_labels={
-        name: name.lower() for name in ("Place", "Airport", "Organisation", "Film", "Person", "University")
-    },
+    class_labels={name: name.lower() for name in ("Place", "Airport", "Organisation", "Film", "Person", "University")},
 )
 
 _PEOPLE = "Mara Lindqvist|Oduya Bekele|Tomas Riva|Ines Calder|Jun Watari|Petra Novotna|Samir Haddad|Lena Brandt".split(
@@ -91,11 +89,7 @@ def _example(pattern: str, facts: tuple[str, ...], turn: int) -> Example:
     return Example(text, tuple(triples))
 
 
-TRAIN = [
-    _example(pattern, facts, turn * 7 + i)
-    for turn in range(9)
-    for i, (pattern, facts) in enumerate(_PATTERNS)
-]
+TRAIN = [_example(pattern, facts, turn * 7 + i) for turn in range(9) for i, (pattern, facts) in enumerate(_PATTERNS)]
 
 
 def _held(text: str, *facts: str) -> Example:

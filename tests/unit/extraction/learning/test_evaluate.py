@@ -32,17 +32,13 @@ def folder(tmp_path: Path) -> Path:
     ontology = {"concepts": [{"qid": key, "label": label} for key, label in SCHEMA.class_labels.items()]}
     for name in ("ontologies", "train", "validation"):
         (tmp_path / name).mkdir()
-    (tmp_path / "ontologies" / "1_mixed_ontology.json").write_text(
-        json.dumps({**ontology, "relations": relations})
-    )
+    (tmp_path / "ontologies" / "1_mixed_ontology.json").write_text(json.dumps({**ontology, "relations": relations}))
     (tmp_path / "train" / "ont_1_mixed_train.jsonl").write_text(_lines(TRAIN))
     (tmp_path / "validation" / "ont_1_mixed_validation.jsonl").write_text(_lines(HELD_OUT + TRAIN[:3]))
     return tmp_path
 
 
-def test_the_table_has_a_line_an_ontology_and_the_mean(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_has_a_line_an_ontology_and_the_mean(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder), "--limit", "30", "--prior", "shipped"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["ontology", "1_mixed", "mean"]

@@ -20,17 +20,13 @@ SCHEMA = Schema((Property("P57", "director"), Property("P136", "film genre")))
 
 def test_the_simple_form_is_read_with_ids_or_labels() -> None:
     line = json.dumps({"text": "A by B.", "triples": [["A", "P57", "B"], ["A", "film_genre", "C"]]})
-    assert parse_examples([line], SCHEMA) == [
-        Example("A by B.", (Triple("A", "P57", "B"), Triple("A", "P136", "C")))
-    ]
+    assert parse_examples([line], SCHEMA) == [Example("A by B.", (Triple("A", "P57", "B"), Triple("A", "P136", "C")))]
 
 
 def test_lines_of_one_sentence_become_one_example() -> None:
     line = {"id": "1", "sent": "A by B.", "sub_label": "A", "rel_label": "director", "obj_label": "B"}
     lines = [json.dumps(line), "", json.dumps({**line, "obj_label": "C"})]
-    assert parse_examples(lines, SCHEMA) == [
-        Example("A by B.", (Triple("A", "P57", "B"), Triple("A", "P57", "C")))
-    ]
+    assert parse_examples(lines, SCHEMA) == [Example("A by B.", (Triple("A", "P57", "B"), Triple("A", "P57", "C")))]
 
 
 def test_the_form_with_several_triples_is_read() -> None:
@@ -43,6 +39,7 @@ def test_the_form_with_several_triples_is_read() -> None:
     [
         ("{", "not JSON"),
         ("[1]", "must be a JSON object"),
+        ('{"text": "A \\ud800", "triples": []}', "half of a surrogate pair"),
         ('{"text": "A"}', "neither 'triples' nor 'sub_label'"),
         ('{"text": "", "triples": []}', "'text' must be a text that is not empty"),
         ('{"text": "A", "triples": [["A", "P57"]]}', "must be \\[subject, property, object\\]"),

@@ -16,9 +16,7 @@ def test_spaces_underscores_and_case_do_not_count() -> None:
 
 
 def test_other_properties_hurt_only_the_unfiltered_score() -> None:
-    result = score(
-        [Prediction(GOLD, (("The Red Boat", "P1", "Ann Low"), ("The Red Boat", "P2", "sea story")))], SCHEMA
-    )
+    result = score([Prediction(GOLD, (("The Red Boat", "P1", "Ann Low"), ("The Red Boat", "P2", "sea story")))], SCHEMA)
     assert result.f1 == 1.0
     assert result.micro_precision == 0.5
 
@@ -30,9 +28,7 @@ def test_a_text_without_prediction_counts_as_zero() -> None:
 
 
 def test_what_the_text_does_not_say_is_a_hallucination() -> None:
-    result = score(
-        [Prediction(GOLD, (("The Red Boat", "P9", "Tom Hill"), ("sea stories", "P1", "novels")))], SCHEMA
-    )
+    result = score([Prediction(GOLD, (("The Red Boat", "P9", "Tom Hill"), ("sea stories", "P1", "novels")))], SCHEMA)
     assert result.conformance == 0.5
     assert result.object_hallucination == 0.5
     assert result.subject_hallucination == 0.0

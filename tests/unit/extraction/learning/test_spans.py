@@ -44,11 +44,7 @@ def test_quoted_strings_are_candidates_whatever_the_marks(sentence: str) -> None
 
 def test_the_day_and_the_length_are_read_as_values() -> None:
     tokens = tokenize("On 4 July 1971 it was 2,777 metres long.")
-    found = {
-        tokens.slice(span.first, span.last): span.kinds
-        for span in find_spans(tokens)
-        if span.value is not None
-    }
+    found = {tokens.slice(span.first, span.last): span.kinds for span in find_spans(tokens) if span.value is not None}
     assert found["4 July 1971"] & DATE
     assert found["2,777"] & QUANTITY
     assert found["2,777 metres"] & QUANTITY

@@ -1,0 +1,67 @@
+"""What an argument of `extract` stands for."""
+
+import io
+import sys
+
+import pytest
+
+from sameas.cli.documents import find_sources, read_source
+from sameas.cli.errors import CliError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt", "c.md"):
+        (tmp_path / name).write_text(f"Text of {name}.", "utf-8")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "d.txt").write_text("Deep.", "utf-8")
+    return tmp_path
+
+
+def names(*arguments):
+    return [source.name for source in find_sources(arguments)]
+
+
+def test_files_come_in_order_and_each_once(folder):
+    assert names("b.txt", "a.txt", "b.txt") == ["b.txt", "a.txt"]
+
+
+def test_a_pattern_is_its_files_in_order(folder):
+    assert names("*.txt") == ["a.txt", "b.txt"]
+    assert names("**/*.txt") == ["a.txt", "b.txt", "deep/d.txt"]
+    assert names("a.txt", "*.txt") == ["a.txt", "b.txt"]
+
+
+def test_a_sentence_is_a_text(folder):
+    assert read_source(find_sources(["Acme was founded in 1999."])[0]) == "Acme was founded in 1999."
+    assert read_source(find_sources(["李明出生于北京。"])[0]) == "李明出生于北京。"
+
+
+def test_a_long_sentence_is_no_file_name(folder):
+    assert read_source(find_sources(["Word. " * 2000])[0]).startswith("Word.")
+
+
+def test_a_missing_file_is_not_taken_for_a_text(folder):
+    for argument in ("missing.txt", "my missing report.txt", "missing"):
+        with pytest.raises(CliError, match="is not a file"):
+            find_sources([argument])
+
+
+def test_a_pattern_without_files_and_a_folder_are_refused(folder):
+    with pytest.raises(CliError, match="no file fits"):
+        find_sources(["*.pdf"])
+    with pytest.raises(CliError, match=r"deep is a folder. Name its files, such as 'deep/\*\.txt'"):
+        find_sources(["deep"])
+
+
+def test_standard_input_is_read_as_utf8_whatever_the_locale(folder, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO("Zürich lies on a lake.".encode()), encoding="ascii")
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert read_source(find_sources(["-"])[0]) == "Zürich lies on a lake."
+
+
+def test_an_empty_document_is_refused(folder):
+    (folder / "empty.txt").write_text(" \n")
+    with pytest.raises(CliError, match=r"empty\.txt is empty"):
+        read_source(find_sources(["empty.txt"])[0])

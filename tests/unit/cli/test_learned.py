@@ -1,0 +1,203 @@
+"""The learned model as an extractor: places, classes, values and identity."""
+
+import asyncio
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from sameas.cli.errors import CliError
+from sameas.cli.extractors import beside, choose_extractor
+from sameas.extraction import learned
+from sameas.extraction.chunking import chunk_text
+from sameas.extraction.extractor import Extractor, extractor_identity
+from sameas.extraction.learned import LearnedExtractor, saved_version, schema_of
+from sameas.extraction.learning import LearnedModel, LearnedTriple, Mention, read_examples
+from sameas.extraction.learning.train import learn
+from sameas.extraction.pipeline import Pipeline
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import load_ontology
+
+EXAMPLE = Path(str(files("sameas.example").joinpath("company.ttl"))).parent
+NS = "https://sameas.dev/example/company#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@pytest.fixture(scope="module")
+def index():
+    return OntologyIndex(load_ontology(EXAMPLE / "company.ttl"))
+
+
+@pytest.fixture(scope="module")
+def model(index):
+    schema = schema_of(index)
+    return learn(read_examples(EXAMPLE / "examples.jsonl", schema)[:24], schema)
+
+
+class Parrot:
+    """A model that says what it was told to."""
+
+    version = "parrot"
+
+    def __init__(self, *facts, confidence=0.9):
+        self._facts = facts
+        self._confidence = confidence
+
+    def extract(self, sentence):
+        found = []
+        for subject, name, target, *form in self._facts:
+            if subject in sentence and target in sentence:
+                at, to = sentence.index(subject), sentence.index(target)
+                found.append(
+                    LearnedTriple(
+                        NS + name,
+                        Mention(subject, at, at + len(subject)),
+                        Mention(target, to, to + len(target), form[0] if form else None),
+                        self._confidence,
+                    )
+                )
+        return found
+
+
+def run(index, extractor, text):
+    return asyncio.run(Pipeline(index=index, extractor=extractor).run(text, key="k")).graph
+
+
+def facts(graph):
+    names = {entity.id: entity.name for entity in graph.entities}
+    return {
+        (
+            names[one.subject],
+            one.predicate.removeprefix(NS),
+            names[one.object] if one.value is None else one.value.value,
+        )
+        for one in graph.relations
+    }
+
+
+def test_the_schema_has_every_property_with_its_ends(index):
+    schema = schema_of(index)
+    assert len(schema.properties) == len(index.properties)
+    founder, employees = schema.find("founder"), schema.find(NS + "employees")
+    assert (founder.domain, founder.range, founder.datatype) == (NS + "Organization", NS + "Person", None)
+    assert (employees.range, employees.datatype) == (None, XSD + "integer")
+    assert schema.label_of(NS + "Person") == "person"
+
+
+def test_it_is_an_extractor_whose_model_is_part_of_its_identity(index, model):
+    extractor = LearnedExtractor(index, model)
+    assert isinstance(extractor, Extractor)
+    assert extractor_identity(extractor)["settings"]["model"] == model.version
+    other = LearnedExtractor(index, model, minimum=0.5)
+    assert extractor_identity(other) != extractor_identity(extractor)
+
+
+def test_the_version_of_a_saved_model_is_read_from_its_head(model, tmp_path):
+    path = tmp_path / "m.learned"
+    model.save(path)
+    assert saved_version(path) == model.version == LearnedModel.load(path).version
+    path.write_bytes(b"something else")
+    assert saved_version(path) == ""
+
+
+def test_relations_that_the_ontology_has_no_words_for_are_learned(index, model):
+    text = "Falke Uhren GmbH was founded in 1977 by Berta Kunz."
+    found = facts(run(index, LearnedExtractor(index, model), text))
+    assert ("Falke Uhren GmbH", "founder", "Berta Kunz") in found
+
+
+def test_ends_take_the_places_of_the_lexicons_mentions(index):
+    text = "In the spring Falke Uhren GmbH chose Dr. Berta Kunz for the post."
+    graph = run(index, LearnedExtractor(index, Parrot(("Falke Uhren", "chiefExecutive", "Kunz"))), text)
+    assert facts(graph) == {("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz")}
+    (relation,) = graph.relations
+    assert relation.status == "grounded"
+    assert relation.evidence[0].text == text
+
+
+def test_what_domain_and_range_forbid_is_not_offered(index):
+    text = "Berta Kunz was born in Passau on 3 May 1950."
+    parrot = Parrot(("Passau", "founder", "Berta Kunz"), ("Berta Kunz", "employees", "3 May 1950"))
+    graph = run(index, LearnedExtractor(index, parrot), text)
+    assert {name for _, name, _ in facts(graph)} <= {"birthPlace", "birthDate"}
+    assert not [one for one in graph.rejected if one.predicate]
+
+
+def test_a_class_guessed_from_a_preposition_gives_way(index):
+    text = "Alster Capital invested in Falke Uhren last year."
+    graph = run(index, LearnedExtractor(index, Parrot(("Alster Capital", "investedIn", "Falke Uhren"))), text)
+    assert facts(graph) == {("Alster Capital", "investedIn", "Falke Uhren")}
+    types = {entity.name: entity.types for entity in graph.entities}
+    assert types["Falke Uhren"] == (NS + "Company",)
+
+
+def test_numbers_and_dates_come_as_the_range_wants_them(index):
+    text = "Berta Kunz, whom everybody calls Bertl, has her feast on 3 May 1950."
+    graph = run(index, LearnedExtractor(index, Parrot(("Berta Kunz", "birthDate", "3 May 1950", "May 3rd"))), text)
+    assert facts(graph) == {("Berta Kunz", "birthDate", "1950-05-03")}
+
+
+def test_a_text_value_keeps_its_learned_normal_form(index):
+    text = "Falke Uhren lives by Carpe Diem and nothing else."
+    graph = run(index, LearnedExtractor(index, Parrot(("Falke Uhren", "motto", "Carpe Diem", "carpe diem"))), text)
+    assert ("Falke Uhren", "motto", "carpe diem") in facts(graph)
+
+
+def test_a_normal_form_that_names_an_individual_stands_for_it(index):
+    text = "Falke Berg is a place on german soil."
+    parrot = Parrot(("Falke Berg", "locatedIn", "german", "Germany"))
+    graph = run(index, LearnedExtractor(index, parrot), text)
+    known = {entity.individual for entity in graph.entities}
+    assert NS + "Germany" in known
+
+
+def test_a_weak_guess_is_left_out(index):
+    text = "Falke Uhren GmbH chose Berta Kunz."
+    fact = ("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz")
+    assert facts(run(index, LearnedExtractor(index, Parrot(fact, confidence=0.1)), text)) == set()
+
+
+def test_several_sentences_keep_their_own_offsets(index):
+    text = "Nothing is said here. Falke Uhren GmbH chose Berta Kunz. Nor here."
+    parrot = Parrot(("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz"))
+    (relation,) = run(index, LearnedExtractor(index, parrot), text).relations
+    assert relation.evidence[0].text == "Falke Uhren GmbH chose Berta Kunz."
+    assert text[relation.subject_spans[0].start : relation.subject_spans[0].end] == "Falke Uhren GmbH"
+
+
+def test_a_relation_that_both_see_is_there_once(index):
+    text = "Falke Uhren GmbH was founded by Berta Kunz."
+    parrot = Parrot(("Falke Uhren GmbH", "founder", "Berta Kunz"))
+    assert len(run(index, LearnedExtractor(index, parrot), text).relations) == 1
+
+
+def test_remembered_chunks_are_bounded(index):
+    extractor = LearnedExtractor(index, Parrot())
+    for number in range(learned._REMEMBERED + 20):
+        extractor._triples(chunk_text(f"Sentence {number}.")[0])
+    assert len(extractor._recent) == learned._REMEMBERED
+
+
+def test_the_model_beside_the_ontology_is_chosen_and_built_late(index, model, tmp_path):
+    path = tmp_path / "company.ttl"
+    assert choose_extractor(index.ontology, path=path).name == "lexicon"
+    model.save(beside(path))
+    chosen = choose_extractor(index.ontology, path=path)
+    assert extractor_identity(chosen) == extractor_identity(LearnedExtractor(index, model))
+    assert choose_extractor(index.ontology, path=path, wanted="lexicon").name == "lexicon"
+    assert facts(run(index, chosen, "Falke Uhren GmbH was founded in 1977 by Berta Kunz."))
+
+
+def test_a_model_that_is_wanted_and_not_there_is_refused_with_the_way_to_it(index, tmp_path):
+    with pytest.raises(CliError, match="Run `sameas learn EXAMPLES --ontology"):
+        choose_extractor(index.ontology, path=tmp_path / "company.ttl", wanted="learned")
+
+
+def test_a_model_that_was_replaced_meanwhile_is_not_used_under_the_old_identity(index, model, tmp_path):
+    path = tmp_path / "company.ttl"
+    model.save(beside(path))
+    chosen = choose_extractor(index.ontology, path=path)
+    schema = schema_of(index)
+    learn(read_examples(EXAMPLE / "examples.jsonl", schema)[:6], schema).save(beside(path))
+    with pytest.raises(CliError, match="changed while it was read"):
+        run(index, chosen, "Falke Uhren GmbH was founded in 1977 by Berta Kunz.")

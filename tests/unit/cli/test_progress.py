@@ -1,0 +1,76 @@
+"""What is shown of a run's events."""
+
+import io
+import sys
+
+import pytest
+from rich.console import Console
+
+from sameas.cli.progress import BarProgress, NoProgress, PlainProgress, open_progress
+from sameas.extraction.events import (
+    ChunkCompleted,
+    EntityFound,
+    ErrorRecoverable,
+    ErrorReport,
+    RelationFound,
+    StageCompleted,
+    StageStarted,
+    TimeoutWarning,
+)
+
+COMMON = {"event_id": "e", "request_id": "k", "timestamp": 0, "progress": 0.5}
+CHUNK = ChunkCompleted(**COMMON, stage="entity_extraction", chunk_index=0, item_count=3, duration_ms=1, cached=True)
+DONE = StageCompleted(**COMMON, stage="entity_extraction", duration_ms=1500, item_count=12, partial=True)
+WARNING = TimeoutWarning(**COMMON, stage="grounding", limit="soft", timeout_ms=20000, chunk_index=3)
+ERROR = ErrorRecoverable(**COMMON, error=ErrorReport(code="x", message="no answer", recoverable=True))
+
+
+def test_plain_lines_tell_counts_reuse_and_warnings():
+    stream = io.StringIO()
+    progress = PlainProgress("a.txt", stream=stream)
+    for event in (CHUNK, DONE, WARNING, ERROR):
+        progress.show(event)
+    progress.close()
+    assert stream.getvalue().splitlines() == [
+        "a.txt: entity extraction: 12 mentions, 1 chunks reused, ended early (1.50 s)",
+        "a.txt: grounding, chunk 3: soft limit of 20 s passed",
+        "a.txt: run: no answer",
+    ]
+
+
+def test_the_bar_shows_the_stage_and_live_counts(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda stderr: Console(file=stream, force_terminal=True, width=120))
+    progress = BarProgress("a[b].txt")
+    progress.show(StageStarted(**COMMON, stage="relation_extraction"))
+    progress.show(EntityFound(**COMMON, entity={}, confidence=1.0))
+    progress.show(RelationFound(**COMMON, relation={}, confidence=1.0))
+    progress.show(WARNING)
+    progress.close()
+    shown = stream.getvalue()
+    assert "a[b].txt" in shown
+    assert "relation extraction" in shown
+    assert "1 names, 1 relations" in shown
+    assert "soft limit of 20 s passed" in shown
+
+
+def test_a_bar_that_saw_no_stage_never_opens(monkeypatch):
+    progress = BarProgress("a.txt")
+    progress.show(CHUNK)
+    progress.close()
+    assert progress._bar is None
+
+
+@pytest.mark.parametrize(
+    ("terminal", "quiet", "kind"), [(True, False, BarProgress), (False, False, PlainProgress), (True, True, NoProgress)]
+)
+def test_the_place_decides_the_form(terminal, quiet, kind, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = open_progress("a.txt", quiet=quiet)
+    assert isinstance(progress, kind)
+    if kind is NoProgress:
+        progress.show(DONE)
+        progress.close()
+        assert stream.getvalue() == ""

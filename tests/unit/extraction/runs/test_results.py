@@ -1,0 +1,142 @@
+"""With a database, results, handles and the audit log are in step with the folders."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sameas.extraction.run_record import SCOPE
+from sameas.extraction.service import ExtractionService
+from sameas.once.errors import StoreUnavailable
+from tests.unit.extraction.company import TEXT
+
+from .desk import ONTOLOGY, CountingExtractor, extract, make_service
+
+pytestmark = pytest.mark.anyio
+
+
+def service_at(home: Path, **options: Any) -> ExtractionService:
+    return make_service(home, database=f"sqlite:///{home}/results.db", **options)
+
+
+def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(home / "results.db")) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def audit(home: Path) -> list[str]:
+    return [event for (event,) in rows(home, "SELECT event_type FROM extraction_audit_log ORDER BY id")]
+
+
+async def test_a_run_fills_the_four_tables(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path, tenant="acme"), CountingExtractor()
+    done = await extract(service, extractor, audit={"trace_id": "t-1"})
+    await extract(service, extractor)
+    columns = "tenant_id, idempotency_key, text_hash, extraction_params_hash, entities, metadata, audit_meta"
+    assert rows(tmp_path, f"SELECT {columns} FROM extraction_results") == [
+        (
+            "acme",
+            done.key.key,
+            done.key.components.text_hash,
+            done.key.components.extraction_params_hash,
+            (done.folder / "entities.json").read_text(),
+            (done.folder / "metadata.json").read_text(),
+            '{"trace_id":"t-1"}',
+        )
+    ]
+    assert rows(tmp_path, "SELECT tenant_id, status, error FROM execution_handles") == [("acme", "completed", None)]
+    assert audit(tmp_path) == ["cache_miss", "extraction_started", "extraction_completed", "cache_hit"]
+    assert rows(tmp_path, "SELECT id, version FROM ontologies") == [(ONTOLOGY.iri, ONTOLOGY.version)]
+
+
+async def test_a_result_is_found_in_the_database_when_its_folder_is_gone(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path), CountingExtractor()
+    done = await extract(service, extractor)
+    kept = {path.name: path.read_bytes() for path in done.folder.iterdir()}
+    shutil.rmtree(done.folder)
+    extractor.asked = []
+    again = await extract(service, extractor)
+    assert again.replayed
+    assert again.graph == done.graph
+    for name in ("entities.json", "relations.json", "rejected.json", "graph.ttl"):
+        assert (again.folder / name).read_bytes() == kept[name]
+    shutil.rmtree(done.folder)
+    assert service.runs.find(done.key.key[:16]).graph() == done.graph
+    shutil.rmtree(done.folder)
+    await service._engine.forget(SCOPE, done.key.key, namespace="content")
+    third = await extract(service, extractor)
+    assert third.replayed
+    assert extractor.asked == []
+
+
+async def test_failed_and_partial_runs_are_failed_handles(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path), CountingExtractor()
+    extractor.breaks = True
+    with pytest.raises(RuntimeError):
+        await extract(service, extractor)
+    ((status, error),) = rows(tmp_path, "SELECT status, error FROM execution_handles")
+    assert status == "failed"
+    assert "the extractor is broken" in error
+    assert rows(tmp_path, "SELECT * FROM extraction_results") == []
+    extractor.breaks, extractor.fails_on = False, {"Alice"}
+    assert (await extract(service, extractor)).metadata.status == "partial"
+    assert rows(tmp_path, "SELECT status FROM execution_handles") == [("failed",)]
+    extractor.fails_on = set()
+    await extract(service, extractor)
+    assert rows(tmp_path, "SELECT status, error FROM execution_handles") == [("completed", None)]
+
+
+async def test_an_updated_ontology_deletes_its_results_and_says_so(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path), CountingExtractor()
+    other = service_at(tmp_path, tenant="other")
+    await extract(service, extractor)
+    await extract(other, extractor)
+    await service.invalidate_ontology(ONTOLOGY.iri, ONTOLOGY.version, "sha256:new")
+    assert rows(tmp_path, "SELECT tenant_id FROM extraction_results") == [("other",)]
+    ((about,),) = rows(tmp_path, "SELECT metadata FROM extraction_audit_log WHERE event_type = 'ontology_updated'")
+    assert '"entriesInvalidated":1' in about
+    assert not (await extract(service, extractor)).replayed
+    assert (await extract(other, extractor)).replayed
+
+
+async def test_a_removed_run_leaves_only_its_audit(tmp_path: Path) -> None:
+    service = service_at(tmp_path)
+    done = await extract(service, CountingExtractor())
+    service.runs.remove(done.key.key)
+    assert rows(tmp_path, "SELECT * FROM extraction_results") == []
+    assert rows(tmp_path, "SELECT * FROM execution_handles") == []
+    assert audit(tmp_path)[-1] == "result_removed"
+
+
+async def test_expired_results_are_not_given_and_go(tmp_path: Path) -> None:
+    now = 1_800_000_000.0
+    service = service_at(tmp_path, clock=lambda: now)
+    done = await extract(service, CountingExtractor())
+    now += 8 * 86_400
+    assert service._tables is not None
+    assert service._tables.load(done.key.key) is None
+    await extract(service, CountingExtractor(), f"{TEXT} more")
+    assert len(rows(tmp_path, "SELECT 1 FROM extraction_results")) == 1
+
+
+async def test_a_rescan_saves_what_the_database_does_not_have(tmp_path: Path) -> None:
+    done = await extract(make_service(tmp_path), CountingExtractor())
+    service = service_at(tmp_path)
+    assert service.runs.rescan().saved == (done.key.key,)
+    assert service._tables is not None
+    kept = service._tables.load(done.key.key)
+    assert kept is not None
+    assert kept.metadata == done.metadata
+
+
+async def test_a_database_that_cannot_be_written_refuses_and_keeps_no_claim(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path), CountingExtractor()
+    with closing(sqlite3.connect(tmp_path / "results.db")) as connection:
+        connection.execute("DROP TABLE extraction_results")
+    with pytest.raises(StoreUnavailable, match="database of results"):
+        await extract(service, extractor)
+    fresh = service_at(tmp_path)
+    assert (await extract(fresh, extractor)).metadata.status == "complete"
