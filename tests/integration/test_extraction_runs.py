@@ -13,7 +13,14 @@ import pytest
 
 from sameas.extraction.journal import read_journal
 from sameas.extraction.metadata import RunMetadata
-from tests.unit.extraction.runs.desk import DISTINCT, SMALL, CountingExtractor, extract, make_service, same_files
+from tests.unit.extraction.runs.desk import (
+    DISTINCT,
+    SMALL,
+    CountingExtractor,
+    extract,
+    make_service,
+    same_files,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +76,9 @@ print(json.dumps({
 """
 
 
-def start(home: Path, *, point: str = "", pause: float = 0, concurrency: int = 1, seed: str = "0") -> subprocess.Popen:
+def start(
+    home: Path, *, point: str = "", pause: float = 0, concurrency: int = 1, seed: str = "0"
+) -> subprocess.Popen:
     home.mkdir(parents=True, exist_ok=True)
     arguments = [str(home), point, str(pause), str(concurrency), str(LEASE)]
     return subprocess.Popen(

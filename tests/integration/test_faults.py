@@ -59,8 +59,10 @@ def attempts_at(engine, direct, proxy, key, arm):
     try:
         record = engine.record(work, scope="s", key=key)
         told = record.result if record.stored else None
-    except (StoreUnavailable, OutcomeUnknown, InProgress, Superseded) as error:
-        assert not isinstance(error, StoreUnavailable) or runs == []
+    except StoreUnavailable:
+        assert runs == [], "a store that cannot answer means that nothing runs"
+    except (OutcomeUnknown, InProgress, Superseded):
+        pass
     assert time.monotonic() - began < 8, "a fault gets a bounded wait"
     proxy.heal()
     began = time.monotonic()
@@ -143,7 +145,15 @@ def test_worker_clocks_wrong_by_ten_minutes_have_no_effect(server_url):
     with Engine(open_store(server_url), policy=Policy(lease=30)) as engine:
         engine.store.claim(engine._intake.call(scope="clock", key="held").request)
         refused = subprocess.run(
-            [sys.executable, "-c", WRONG_CLOCK.replace("lease=0.5", "wait_for=0.3"), server_url, "600", "thief", "held"],
+            [
+                sys.executable,
+                "-c",
+                WRONG_CLOCK.replace("lease=0.5", "wait_for=0.3"),
+                server_url,
+                "600",
+                "thief",
+                "held",
+            ],
             capture_output=True,
             text=True,
             check=False,

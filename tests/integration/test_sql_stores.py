@@ -278,10 +278,12 @@ class TestWaker:
         waker = PostgresWaker(postgres_url, linger=0.05)
         for _ in range(2):
             end = waker.listen(b"d" * 32, lambda: None)
+            thread = waker._thread
             assert waker.listening
             end()
             _eventually(lambda: not waker.listening)
-        assert not [thread for thread in threading.enumerate() if thread.name == "sameas-listen" and thread.is_alive()]
+            thread.join(5)
+            assert not thread.is_alive()
 
     def test_listener_reconnects_after_the_server_was_killed(self, postgres_server, postgres_url):
         backend = open_backend(postgres_url, listen_url=postgres_url)

@@ -1,8 +1,148 @@
-"""`./run demo`."""
+"""`./run demo`: a document becomes a graph, again as a replay, and again after an edit; then the engine underneath.
+
+Everything happens in a temporary folder, through the same command line that people use.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
 from sameas.cli import engine_demo
+from sameas.cli.tables import print_table
+from sameas.extraction.outputs.context import local_name
+
+BEFORE = "employs 640 people"
+AFTER = "employs 655 people"
+SHOWN = 24
+LINES = 17
+QUOTED = 60
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="sameas-demo-") as folder:
+        home = Path(folder)
+        for name in ("story.txt", "company.ttl", "examples.jsonl"):
+            (home / name).write_bytes(files("sameas.example").joinpath(name).read_bytes())
+        learn(home)
+        first = extract(home, "1. A story of two pages, an ontology, and examples to learn from:")
+        show(first)
+        show_turtle(home)
+        extract(home, "2. The same work again:")
+        story = (home / "story.txt").read_text("utf-8")
+        (home / "story.txt").write_text(story.replace(BEFORE, AFTER), "utf-8")
+        edited = extract(home, f"3. One sentence is edited ({BEFORE!r} becomes {AFTER!r}):")
+        compare(home, first, edited)
+    print("\nThe engine underneath, on its own:\n")
+    engine_demo.main()
+
+
+def learn(home: Path) -> None:
+    print("0. Learn from a few dozen example sentences, once:")
+    sameas(home, "learn", "examples.jsonl", "--ontology", "company.ttl")
+    print()
+
+
+def extract(home: Path, title: str) -> dict[str, Any]:
+    print(title)
+    began = time.perf_counter()
+    done = sameas(home, "extract", "story.txt", "--ontology", "company.ttl", "--json", "--quiet")
+    seconds = time.perf_counter() - began
+    found: dict[str, Any] = json.loads(done)
+    metadata = json.loads((home / found["folder"] / "metadata.json").read_text("utf-8"))
+    found["metadata"] = metadata
+    how = "replayed, nothing was extracted" if found["cacheHit"] else f"extracted in {metadata['durationMs']} ms"
+    print(f"   $ sameas extract story.txt --ontology company.ttl      ({seconds:.2f} s with Python's own start)")
+    print(f"   {len(found['entities'])} entities, {len(found['relations'])} relations: {how}")
+    print(f"   key {found['idempotencyKey']}\n")
+    return found
+
+
+def show(found: dict[str, Any]) -> None:
+    names = {entity["id"]: entity["name"] for entity in found["entities"]}
+    kinds = {entity["id"]: local_name(entity["types"][0]) for entity in found["entities"]}
+    # The best connected things first: they are what the story is about.
+    ends = [end for one in found["relations"] for end in (one["subject"], one.get("object", ""))]
+    order = sorted(found["relations"], key=lambda one: (-ends.count(one["subject"]), one["subject"], one["predicate"]))
+    rows = [
+        [
+            names[one["subject"]],
+            kinds[one["subject"]],
+            local_name(one["predicate"]),
+            names[one["object"]] if one.get("object") else f"{one['value']['value']} {one['value'].get('unit', '')}",
+            _quote(one),
+        ]
+        for one in order[:SHOWN]
+    ]
+    print_table(("subject", "class", "property", "object", "because the text says"), rows, to=sys.stdout)
+    print(
+        f"   ... and {len(order) - len(rows)} more, each tied to the characters that say it; "
+        "`sameas runs show KEY` lists all\n"
+    )
+
+
+def show_turtle(home: Path) -> None:
+    print("   A part of graph.ttl:")
+    turtle = sameas(home, "extract", "story.txt", "--ontology", "company.ttl", "--quiet")
+    lines = turtle.splitlines()
+    entity = next(number for number, line in enumerate(lines) if line.startswith(":nordlicht-speicher"))
+    fact = next(number for number, line in enumerate(lines) if "#acquired> " in line)
+    for line in (*lines[entity : entity + 3], *lines[fact : fact + LINES]):
+        print(f"   | {line.expandtabs(4)[:120]}")
+    print()
+
+
+def compare(home: Path, first: dict[str, Any], edited: dict[str, Any]) -> None:
+    metadata = edited["metadata"]
+    chunks = metadata["chunks"]
+    events = [json.loads(line) for line in (home / edited["folder"] / "events.jsonl").read_text("utf-8").splitlines()]
+    worked = {
+        event["chunkIndex"]
+        for event in events
+        if event["type"] == "chunk_completed" and event["stage"] == "entity_extraction" and not event.get("cached")
+    }
+    before = {_fact(one) for one in first["relations"]}
+    after = {_fact(one) for one in edited["relations"]}
+    print(f"   {len(worked)} of {chunks} chunks redone, {chunks - len(worked)} reused; the graph changed by:")
+    for sign, facts in (("-", before - after), ("+", after - before)):
+        for subject, predicate, value in sorted(facts):
+            print(f"   {sign} {subject} {predicate} {value}")
+
+
+def _quote(relation: dict[str, Any]) -> str:
+    """The words from one end of the relation to the other; the middle of many is left out."""
+    evidence = relation["evidence"][0]
+    spans = (*relation["subjectSpans"][:1], *relation["objectSpans"][:1])
+    start = max(min(span["start"] for span in spans) - evidence["start"], 0)
+    text = evidence["text"][start : max(span["end"] for span in spans) - evidence["start"]]
+    return text if len(text) <= QUOTED else f"{text[: QUOTED // 3]} ... {text[5 - 2 * QUOTED // 3 :]}"
+
+
+def _fact(relation: dict[str, Any]) -> tuple[str, str, str]:
+    value = relation.get("object") or relation["value"]["value"]
+    return relation["subject"].rpartition("-")[0], local_name(relation["predicate"]), value
+
+
+def sameas(home: Path, *arguments: str) -> str:
+    """Run a command as a person would, in the folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SAMEAS_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "sameas.cli", *arguments],
+        cwd=home,
+        env={**environment, "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        check=True,
+        encoding="utf-8",
+    )
+    return done.stdout
+
 
 if __name__ == "__main__":
-    engine_demo.main()
+    main()

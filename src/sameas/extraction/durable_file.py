@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all: written beside its place, forced to the disk, then renamed into it.
+"""A file that is there whole or not at all: written beside its place, forced to the disk, then renamed.
 
 Rule: after a crash a reader finds the old content or the new, never a part. What a crash leaves beside the
 file has a name of its own kind and is swept up by the next writer.
@@ -12,7 +12,7 @@ _SUFFIX = ".writing"
 
 
 def write_durably(path: Path, data: bytes, *, settle: bool = True) -> None:
-    """Replace the file. With `settle` its name is durable too; without, call `settle_folder` after the last file."""
+    """Replace the file. Without `settle`, call `settle_folder` after the last file to make names durable."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from sameas.extraction.size_bound import Kept, is_look_due, least_recent
@@ -65,7 +66,8 @@ class FileCheckpoints:
             os.utime(temporary, (now, now))
             temporary.replace(path)
         except OSError:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
             return
         if is_look_due(digest, size=len(content), bound=self._max_bytes):
             self.prune()
@@ -102,7 +104,9 @@ class FileCheckpoints:
 
     def _path(self, stage: StageName, digest: str) -> Path:
         if stage not in STAGES or not _DIGEST.fullmatch(digest):
-            raise ValueError(f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}")
+            raise ValueError(
+                f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}"
+            )
         return self._folder / stage / digest[:2] / digest
 
 

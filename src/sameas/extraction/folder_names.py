@@ -1,8 +1,8 @@
 """The names under which keys and tenants reach the disk.
 
-Rule: only what is a digest, or harmless by its very letters, becomes the name of a folder; every other name is
-replaced by its digest. No tenant's folder can have the name of a run or of another tenant's folder, also where
-the file system does not tell upper from lower case.
+Rule: only what is a digest, or harmless by its very letters, becomes the name of a folder; every other name
+is replaced by its digest. No tenant's folder can have the name of a run or of another tenant's folder, also
+where the file system does not tell upper from lower case.
 """
 
 import hashlib

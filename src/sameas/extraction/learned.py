@@ -18,6 +18,7 @@ import msgspec
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.extractor import Found
 from sameas.extraction.graph import Claim, Mention, Span
+from sameas.extraction.kinds import ClassKinds
 from sameas.extraction.lexicon.extractor import VERSION as LEXICON_VERSION
 from sameas.extraction.lexicon.extractor import LexiconExtractor
 from sameas.extraction.lexicon.fitting import Fitting
@@ -86,14 +87,13 @@ def _first(constraint: Constraint) -> str:
 class LearnedExtractor:
     """Finds what the lexicon finds, and what the examples taught. Made once, used for any number of chunks."""
 
-    def __init__(
-        self, index: OntologyIndex, model: LearnedModel, *, minimum: float = MINIMUM_CONFIDENCE
-    ) -> None:
+    def __init__(self, index: OntologyIndex, model: LearnedModel, *, minimum: float = MINIMUM_CONFIDENCE) -> None:
         self._index = index
         self._model = model
         self._minimum = minimum
         self._lexicon = LexiconExtractor(index)
         self._fitting = Fitting(index)
+        self._kinds = ClassKinds(index)
         self._individuals = {
             fold_phrase(entry.text): entry.iri for entry in reversed(index.lexicon()) if entry.kind == "individual"
         }
@@ -114,15 +114,16 @@ class LearnedExtractor:
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
         """The lexicon's mentions, made more specific or added to by the ends of learned relations."""
         found = await self._lexicon.extract_entities(chunk, focus)
+        said = await self._lexicon.extract_relations(chunk, found.items, focus)
         places = {(mention.start, mention.end): mention for mention in found.items}
-        for claim in self._claims(chunk, found.items, focus):
+        for claim in self._claims(chunk, found.items, focus, said=said.items):
             for end in (claim.subject, claim.object):
                 place = (end.start, end.end)
                 known = places.get(place)
-                if known is None or (end.kind != "literal" and (known.kind == "literal" or not known.types)):
+                if known is None or (not known.types and (end.kind != "literal" or known.kind != "literal")):
                     places[place] = end
-                elif end.kind != "literal" and known.kind != "literal":
-                    places[place] = self._narrowed(known, end)
+                elif end.kind != "literal" and known.kind == "name":
+                    places[place] = self._better(known, end)
         items = sorted(places.values(), key=lambda mention: mention.order)
         return Found(tuple(items), self._notes(found.notes))
 
@@ -130,7 +131,7 @@ class LearnedExtractor:
         """The lexicon's claims and the learned ones, each relation between two places once."""
         found = await self._lexicon.extract_relations(chunk, mentions, focus)
         claims = {_ends(claim): claim for claim in found.items}
-        for claim in self._claims(chunk, mentions, focus):
+        for claim in self._claims(chunk, mentions, focus, said=found.items):
             claims.setdefault(_ends(claim), claim)
         return Found(tuple(sorted(claims.values(), key=lambda claim: claim.order)), self._notes(found.notes))
 
@@ -138,14 +139,16 @@ class LearnedExtractor:
         # Relations that were learned need no cue in the ontology.
         return tuple(note for note in notes if "no cue for relations" not in note)
 
-    def _claims(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> list[Claim]:
+    def _claims(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus, *, said: Sequence[Claim]) -> list[Claim]:
+        """The learned claims; ends of what the lexicon said keep their class."""
+        sure = frozenset(end.span for claim in said for end in (claim.subject, claim.object))
         allowed = None if focus.is_whole else frozenset(focus.properties)
         seen = _Seen(mentions)
         claims = []
         for sentence, triple in self._triples(chunk):
             if triple.property not in self._index.properties or (allowed and triple.property not in allowed):
                 continue
-            claim = self._claim(chunk, sentence, triple, seen)
+            claim = self._claim(chunk, sentence, triple, seen, sure)
             if claim is not None:
                 claims.append(claim)
         return claims
@@ -164,16 +167,25 @@ class LearnedExtractor:
                 self._recent.popitem(last=False)
         return known
 
-    def _claim(self, chunk: Chunk, sentence: Span, triple: LearnedTriple, seen: _Seen) -> Claim | None:
+    def _claim(
+        self, chunk: Chunk, sentence: Span, triple: LearnedTriple, seen: _Seen, sure: frozenset[Span]
+    ) -> Claim | None:
         subject = self._end(chunk, sentence, triple.subject, seen)
         target = self._end(chunk, sentence, triple.object, seen)
         if subject is None or target is None or _overlap(subject, target):
             return None
-        said = self._fitting.subject(self._loosened(subject, self._index.domain(triple.property)), triple.property)
-        value = self._object(target, triple)
-        if said is None or value is None or said.kind == "literal":
+        if subject.span not in sure:
+            subject = self._loosened(subject, self._index.domain(triple.property))
+        if target.span not in sure:
+            target = self._loosened(target, self._index.range(triple.property))
+        subject = self._fitting.subject(subject, triple.property)
+        target = self._fitting.target(target, triple.property)
+        if subject is None or target is None or subject.kind == "literal":
             return None
-        return Claim(said, triple.property, value, sentence, round(min(triple.confidence, 1.0), 2))
+        if target.kind == "literal" and target.datatype == STRING and triple.object.form is not None:
+            # A text in its learned normal form; numbers and dates stay as the range wants them.
+            target = msgspec.structs.replace(target, value=triple.object.form)
+        return Claim(subject, triple.property, target, sentence, round(min(triple.confidence, 1.0), 2))
 
     def _end(self, chunk: Chunk, sentence: Span, end: LearnedMention, seen: _Seen) -> Mention | None:
         """The lexicon's mention at the place, a new one where it saw nothing, or None where that is not clear."""
@@ -198,36 +210,24 @@ class LearnedExtractor:
             individual=individual,
         )
 
-    def _object(self, target: Mention, triple: LearnedTriple) -> Mention | None:
-        if target.kind != "literal":
-            reach = self._index.range(triple.property)
-            target = self._loosened(target, reach)
-            fitted = self._fitting.target(target, triple.property)
-            if fitted is not None and fitted.kind == "literal":
-                return self._as_learned(fitted, triple.object)
-            return fitted
-        fitted = self._fitting.target(target, triple.property)
-        return fitted if fitted is None or fitted.kind != "literal" else self._as_learned(fitted, triple.object)
-
-    def _as_learned(self, literal: Mention, end: LearnedMention) -> Mention:
-        """A text in its learned normal form; numbers and dates stay as the range wants them."""
-        if literal.datatype != STRING or end.form is None:
-            return literal
-        return msgspec.structs.replace(literal, value=end.form)
-
     def _loosened(self, mention: Mention, wanted: Constraint) -> Mention:
         """A mention of a class above the wanted one, free to take the narrower class."""
         group = wanted[0] if wanted else ()
         above = {iri for one in group for iri in self._index.class_tree.above(one)} - set(group)
-        if mention.kind == "name" and mention.types and above.issuperset(mention.types):
+        if mention.kind != "name" or not mention.types or not set(group).isdisjoint(mention.types):
+            return mention
+        if above.issuperset(mention.types):
             return msgspec.structs.replace(mention, types=())
+        # "invested in Acme" looks like a place by its preposition alone; what was learned knows better.
+        if mention.looks_like == "place" and mention.types == (self._kinds.class_for("place"),):
+            return msgspec.structs.replace(mention, types=(), looks_like="")
         return mention
 
-    def _narrowed(self, known: Mention, end: Mention) -> Mention:
-        below = [
-            iri for iri in end.types if any(iri != other and self._index.is_subclass(iri, other) for other in known.types)
-        ]
-        return msgspec.structs.replace(known, types=tuple(below)) if below else known
+    def _better(self, known: Mention, end: Mention) -> Mention:
+        """The mention with the narrower class of the two, or the learned one where the shape was only a guess."""
+        guessed = known.looks_like == "place" and not end.looks_like
+        below = any(iri != other and self._index.is_subclass(iri, other) for iri in end.types for other in known.types)
+        return end if guessed or below else known
 
 
 class _Seen:

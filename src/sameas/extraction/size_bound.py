@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 # So many looks are made, on average, while as much is written as the bound allows.
 _LOOKS = 64
-# After a look that finds too much, this share of the bound stays, so that the next one does not follow at once.
+# After a look that finds too much this share stays, so that the next one does not follow at once.
 _KEEP = 0.9
 _DIGITS = 8
 
@@ -26,7 +26,8 @@ class Kept(NamedTuple):
 
 def is_look_due(digest: str, *, size: int, bound: int) -> bool:
     """Whether the writer of these bytes should look."""
-    return int(digest[-_DIGITS:], 16) / 16**_DIGITS < size * _LOOKS / max(1, bound)
+    dice: float = int(digest[-_DIGITS:], 16) / 16.0**_DIGITS
+    return dice < size * _LOOKS / max(1, bound)
 
 
 def least_recent(kept: Iterable[Kept], *, bound: int) -> list[Kept]:

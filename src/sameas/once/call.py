@@ -180,7 +180,7 @@ class Call:
         answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
         if isinstance(answer, Lost):
             raise Superseded
-        return self._answer(self._kept(State.DONE, context, outcome, answer), result, was_replay=False)
+        return self._fresh(context, answer, result)
 
     def lead(self, claim: Claim | None = None) -> Script[ProcessingRecord]:
         """Claim and, where it is ours, do the work; `claim` is the answer where the claim was made already."""
@@ -334,8 +334,8 @@ class Call:
         self.context = None
         if isinstance(answer, Lost):
             return (yield from self._accepted_instead())
-        self.kept = self._kept(State.DONE, context, outcome, answer)
-        return self._answer(self.kept, result, was_replay=False)
+        self._share(State.DONE, context, outcome, answer)
+        return self._fresh(context, answer, result)
 
     def _gave_back(self, context: Context, error: Exception) -> Script[bool]:
         """Give the claim back, or keep the failure where the policy says so; False where it was another's already."""
@@ -345,7 +345,7 @@ class Call:
                 outcome = _failure(error)
                 answer = yield from self.backend.fail(context.lease, outcome, self.policy.retry_window_micros)
                 if isinstance(answer, Accepted):
-                    self.kept = self._kept(State.FAILED, context, outcome, answer)
+                    self._share(State.FAILED, context, outcome, answer)
             else:
                 answer = yield from self.backend.release(context.lease)
         except StoreError as trouble:
@@ -382,15 +382,17 @@ class Call:
             yield from self._pause(poll, None)
             poll = min(poll * 2, 0.1)
 
-    def _kept(self, state: State, context: Context, outcome: Outcome, answer: Accepted) -> Record:
-        request, lease = self.request, context.lease
-        return Record(
-            request.identity,
-            request.fingerprint,
+    def _share(self, state: State, context: Context, outcome: Outcome, answer: Accepted) -> None:
+        """Have what was accepted ready for those who follow; who comes too late for it finds it in the store."""
+        if self.flight is None or not self.flight.followers:
+            return
+        self.kept = Record(
+            self.request.identity,
+            self.request.fingerprint,
             state,
-            lease.fence,
+            context.fence,
             context.attempt,
-            lease.attempt_id,
+            self.request.attempt_id,
             lease_until=0,
             created_at=0,
             expires_at=answer.expires_at,
@@ -398,18 +400,30 @@ class Call:
             outcome=outcome,
         )
 
+    def _fresh(self, context: Context, answer: Accepted, result: Any) -> ProcessingRecord:
+        identity = self.request.identity
+        return ProcessingRecord(
+            result,
+            False,
+            identity.key,
+            identity.scope,
+            identity.tenant,
+            context.attempt,
+            context.lease.fence,
+            answer.at,
+            answer.expires_at,
+            self.stored,
+        )
+
     def _replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
         assert record.outcome is not None
         if record.state is State.FAILED:
             failure = msgspec.json.decode(unframe(record.outcome.data))
             raise StoredFailure(failure["type"], failure["message"], expires_at=record.expires_at)
-        return self._answer(record, unpack(record.outcome, self.codec), was_replay=True, stored=stored)
-
-    def _answer(self, record: Record, result: Any, *, was_replay: bool, stored: bool | None = None) -> ProcessingRecord:
         identity = self.request.identity
         return ProcessingRecord(
-            result,
-            was_replay,
+            unpack(record.outcome, self.codec),
+            True,
             identity.key,
             identity.scope,
             identity.tenant,
@@ -417,7 +431,7 @@ class Call:
             record.fence,
             record.completed_at or 0,
             record.expires_at,
-            self.stored if stored is None else stored,
+            stored,
         )
 
 

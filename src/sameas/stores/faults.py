@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from random import uniform
 
 from sameas.once.errors import StoreError, StoreMisconfigured, StoreUnavailable
 
@@ -46,6 +47,11 @@ _MSSQL_UNAVAILABLE = re.compile(
     r"time ?out expired|timed out|communication link|connection|\b(?:10928|10929|40197|40501|40613|49918|1105|9002)\b",
     re.IGNORECASE,
 )
+
+
+def pause_after(tries: int) -> float:
+    """Seconds to wait before a statement is run again: those who met once should not meet again."""
+    return uniform(0, 0.002 * float(2**tries))
 
 
 def from_postgres(error: BaseException) -> StoreError:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sameas.once.record import ClaimRequest
-from sameas.stores.mysql import limited
-from sameas.stores.rows import claim_values
+from sameas.stores.rows import claim_values, limited
 from sameas.stores.sql import Performer, SqlBackend, Statement
 
 
@@ -14,6 +13,7 @@ class MsSqlBackend(SqlBackend):
     """The SQL scripts, with the claim in one batch."""
 
     looks_first: ClassVar[bool] = False
+    waits_for_rows: ClassVar[bool] = True
 
     def __init__(self, performer: Performer, *, dialect: str) -> None:
         super().__init__(performer, dialect=dialect)

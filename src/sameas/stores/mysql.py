@@ -1,8 +1,8 @@
 """Records in MariaDB or MySQL: scripts for a server that cannot answer a write with what it wrote.
 
 A claim looks first: a replay is one round trip. Where the record may be taken, an INSERT or an UPDATE of exactly what
-was seen decides, in one statement, who takes it. Every statement is a transaction of its own, and none needs a lock that
-outlives it.
+was seen decides, in one statement, who takes it. Every statement is a transaction of its own, and none needs a lock
+that outlives it.
 
 An admitted weakness: a statement's time is that of its start. A claim that was started before a record was made and
 forgotten, and got through after, has a fence below the forgotten one; the attempt id still tells the two apart.
@@ -29,24 +29,14 @@ from sameas.once.record import (
     State,
 )
 from sameas.once.script import Script
-from sameas.stores.rows import Row, claim_values, outcome_values, record_of
+from sameas.stores.rows import Row, claim_values, limited, outcome_values, record_of
 from sameas.stores.sql import LOOKS, SqlBackend, Statement
-
-# What the columns hold; a longer name is refused before it is cut short.
-LIMITS = {"tenant": 255, "scope": 255, "key": 1_024, "attempt_id": 255, "owner": 512}
-
-
-def limited(values: dict[str, Any]) -> dict[str, Any]:
-    """The values, none of them longer than its column."""
-    for name, longest in LIMITS.items():
-        if len(values[name]) > longest:
-            raise ValueError(f"the {name} has {len(values[name])} characters; this store holds {longest}")
-    return values
 
 
 class MySqlBackend(SqlBackend):
     """The SQL scripts without RETURNING."""
 
+    waits_for_rows: ClassVar[bool] = True
     guards: ClassVar[bool] = True
 
     def _claim(self, request: ClaimRequest) -> Script[Claim]:

@@ -11,7 +11,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from random import uniform
 from time import sleep
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, finalize
@@ -21,14 +20,14 @@ from psycopg import AsyncRawCursor, RawCursor
 
 from sameas.once.errors import StoreError, StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.once.record import ClaimRequest
-from sameas.once.script import run
-from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_postgres
+from sameas.once.record import Acquired, Claim, ClaimRequest
+from sameas.once.script import Script, run
+from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_postgres, pause_after
 from sameas.stores.migrate import is_current, migrate
-from sameas.stores.postgres_pool import AsyncPool, AsyncSession, Options, Pool, Session, is_broken
+from sameas.stores.postgres_pool import AnswerTimedOut, AsyncPool, AsyncSession, Options, Pool, Session, is_broken
 from sameas.stores.postgres_waker import PostgresWaker
 from sameas.stores.rows import Row, claim_values
-from sameas.stores.sql import SqlBackend, Statement
+from sameas.stores.sql import LOOKS, SqlBackend, Statement, seen
 from sameas.stores.statements import styled
 from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
 
@@ -39,8 +38,20 @@ _GROUP = 100
 class PostgresBackend(SqlBackend):
     """The SQL scripts, with the claim in one statement."""
 
-    looks_first: ClassVar[bool] = False
+    waits_for_rows: ClassVar[bool] = True
     guards: ClassVar[bool] = True
+
+    def _claim(self, request: ClaimRequest) -> Script[Claim]:
+        for _ in range(LOOKS):
+            rows: list[Row] = yield self._take(request)
+            row = rows[0]
+            if row[0] is not None:
+                return Acquired(*row[0])
+            # Another transaction may have made or changed the record since the statement began: then it is asked again.
+            claim = None if row[2] is None else seen(row[1:], request)
+            if claim is not None:
+                return claim
+        raise StoreUnavailable("The record changes faster than it can be read.")
 
     def _take(self, request: ClaimRequest) -> Statement:
         values = claim_values(request)
@@ -94,12 +105,12 @@ class PostgresPerformer:
             session, cursor = taken
             try:
                 cursor.execute(sql, values, binary=True)
-                return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+                return cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
             except psycopg.Error as error:
                 self._after(error, session, tries)
             finally:
                 self._pool.give_back(taken)
-            sleep(_delay(tries))
+            sleep(pause_after(tries))
         raise AssertionError("the last try raises")
 
     async def aperform(self, statement: Statement) -> list[Row]:
@@ -110,12 +121,12 @@ class PostgresPerformer:
             session, cursor = taken
             try:
                 await cursor.execute(sql, values, binary=True)
-                return await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+                return await cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
             except psycopg.Error as error:
                 self._after(error, session, tries)
             finally:
                 await pool.give_back(taken)
-            await asyncio.sleep(_delay(tries))
+            await asyncio.sleep(pause_after(tries))
         raise AssertionError("the last try raises")
 
     def perform_many(self, statements: Sequence[Statement]) -> list[Any]:
@@ -222,9 +233,9 @@ class PostgresPerformer:
         if isinstance(fault, Conflict) and tries < TRIES:
             return
         if is_broken(session):
-            timed_out = isinstance(error, psycopg.errors._WaitTimeout)
+            timed_out = isinstance(error, AnswerTimedOut)
             session.pgconn.finish()
-            if session.reused and not timed_out:
+            if session.reused and not timed_out and tries < TRIES:
                 # The server was restarted while this connection was idle; so were the others. Every statement may be
                 # run twice: a repeated claim or write of the same attempt is told what the first one did.
                 self._pool.clear()
@@ -284,7 +295,13 @@ def conninfo(url: str) -> str:
 
 def _execute(cursor: RawCursor[Any], sql: str, values: list[Any]) -> list[Row]:
     cursor.execute(sql, values or None)
-    return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
+    return cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
+
+
+def _has_rows(cursor: RawCursor[Any] | AsyncRawCursor[Any]) -> bool:
+    # `description` would describe every column first, which takes longer than to fetch the row.
+    result = cursor.pgresult
+    return result is not None and result.nfields > 0
 
 
 def _groups(statements: Sequence[Statement]) -> Iterator[list[int]]:
@@ -301,7 +318,7 @@ def _pipelined(session: Session, bound: Sequence[tuple[str, list[Any]]]) -> list
             cursor = RawCursor(session)
             cursor.execute(sql, values, binary=True)
             cursors.append(cursor)
-    return [cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)] for cursor in cursors]
+    return [cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)] for cursor in cursors]
 
 
 async def _apipelined(session: AsyncSession, bound: Sequence[tuple[str, list[Any]]]) -> list[list[Row]]:
@@ -311,8 +328,4 @@ async def _apipelined(session: AsyncSession, bound: Sequence[tuple[str, list[Any
             cursor = AsyncRawCursor(session)
             await cursor.execute(sql, values, binary=True)
             cursors.append(cursor)
-    return [await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)] for cursor in cursors]
-
-
-def _delay(tries: int) -> float:
-    return uniform(0, 0.002 * float(2**tries))
+    return [await cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)] for cursor in cursors]

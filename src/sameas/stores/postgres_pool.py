@@ -11,7 +11,7 @@ import contextlib
 from collections import deque
 from threading import Condition
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
@@ -25,7 +25,6 @@ from sameas.once.errors import StoreUnavailable
 from sameas.stores.faults import from_postgres
 
 RV = TypeVar("RV")
-_INTERVAL = 0.1
 # A plain number: comparing an enumeration member costs more than all the rest of giving a connection back.
 _IDLE = int(TransactionStatus.IDLE)
 
@@ -52,14 +51,32 @@ def _adapters() -> AdaptersMap:
     return adapters
 
 
+class AnswerTimedOut(psycopg.OperationalError):
+    """The server did not answer in time; what it is doing is not known."""
+
+
+def _bounded(gen: PQGen[RV], seconds: float) -> PQGen[RV]:
+    """What the driver does on a connection, for at most so long; it is asked at every interval without an answer."""
+    deadline = monotonic() + seconds
+    try:
+        waits_for = next(gen)
+        while True:
+            ready = yield waits_for
+            if not ready and monotonic() >= deadline:
+                raise AnswerTimedOut(f"no answer within {seconds} seconds")
+            waits_for = gen.send(ready)
+    except StopIteration as end:
+        return cast(RV, end.value)
+
+
 class Session(Connection[Any]):
     """A connection whose every wait ends."""
 
     patience = 5.0
     reused = False
 
-    def wait(self, gen: PQGen[RV], interval: float = _INTERVAL, timeout: float | None = None) -> RV:
-        return super().wait(gen, interval, self.patience if timeout is None else timeout)
+    def wait(self, gen: PQGen[RV], *args: Any, **words: Any) -> RV:
+        return super().wait(_bounded(gen, self.patience), *args, **words)
 
 
 class AsyncSession(AsyncConnection[Any]):
@@ -68,8 +85,8 @@ class AsyncSession(AsyncConnection[Any]):
     patience = 5.0
     reused = False
 
-    async def wait(self, gen: PQGen[RV], interval: float = _INTERVAL, timeout: float | None = None) -> RV:
-        return await super().wait(gen, interval, self.patience if timeout is None else timeout)
+    async def wait(self, gen: PQGen[RV], *args: Any, **words: Any) -> RV:
+        return await super().wait(_bounded(gen, self.patience), *args, **words)
 
 
 Taken = tuple[Session, RawCursor[Any]]
@@ -216,9 +233,7 @@ class AsyncPool:
 
 def is_broken(session: Session | AsyncSession) -> bool:
     """Whether the server is gone, or in the middle of something that nobody waits for any more."""
-    return (
-        session.pgconn.status != ConnStatus.OK or session.pgconn.transaction_status == TransactionStatus.ACTIVE
-    )
+    return session.pgconn.status != ConnStatus.OK or session.pgconn.transaction_status == TransactionStatus.ACTIVE
 
 
 def _exhausted(size: int) -> StoreUnavailable:

@@ -24,11 +24,13 @@ MAX_ROUTE: Final = 256
 MAX_MEDIA_TYPE: Final = 256
 # Source document 003: a body of up to a megabyte; a longer one is only in the outcome.
 MAX_READABLE: Final = 1_048_576
+# What the columns of MySQL and SQL Server hold; a longer name is refused before it is cut short.
+LIMITS: Final = {"tenant": 255, "scope": 255, "key": 1_024, "attempt_id": 255, "owner": 512}
 # The member of the meta column that holds a media type which breaks the column's rule.
 _ODD_MEDIA_TYPE: Final = "~media_type"
 
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}[ \t]*(;.*)?")
+_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_MEDIA_TYPE = re.compile(rf"{_NAME}/{_NAME}[ \t]*(;.*)?")
 _TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|javascript|x-www-form-urlencoded)\b|[^;]*\+(?:json|xml)\b")
 _BREAK = re.compile(r"[\r\n]")
 _STATES: Final = {state.value: state for state in State}
@@ -54,6 +56,14 @@ def claim_values(request: ClaimRequest) -> dict[str, Any]:
         "tags": tags_text(about.tags),
         "audit_meta": _json_text(about.audit),
     }
+
+
+def limited(values: dict[str, Any]) -> dict[str, Any]:
+    """The values, none of them longer than its column."""
+    for name, longest in LIMITS.items():
+        if len(values[name]) > longest:
+            raise ValueError(f"the {name} has {len(values[name])} characters; this store holds {longest}")
+    return values
 
 
 def outcome_values(outcome: Outcome) -> dict[str, Any]:
@@ -121,6 +131,12 @@ def record_of(identity: Identity, row: Row) -> Record:
         audit,
         _,
     ) = row
+    kept: Outcome | None = None
+    if completed_at is not None:
+        if content_type is not None:
+            kept = Outcome(outcome or b"", content_type, _from_json(meta))
+        else:
+            kept = _odd_outcome(outcome or b"", _from_json(meta))
     return Record(
         identity,
         fingerprint,
@@ -132,16 +148,14 @@ def record_of(identity: Identity, row: Row) -> Record:
         created_at,
         expires_at,
         completed_at,
-        None if completed_at is None else _outcome(outcome, content_type, meta),
+        kept,
         About(owner, tuple(tags.split("\n")[1:-1]) if tags else (), route or "", method or "", _from_json(audit)),
     )
 
 
-def _outcome(data: bytes | None, content_type: str | None, meta: str | None) -> Outcome:
-    known = _from_json(meta)
-    if content_type is None and known and _ODD_MEDIA_TYPE in known:
-        content_type = known.pop(_ODD_MEDIA_TYPE)
-    return Outcome(data or b"", content_type or "", known)
+def _odd_outcome(data: bytes, meta: Any) -> Outcome:
+    """A result whose media type, if it has one, is not in its column."""
+    return Outcome(data, meta.pop(_ODD_MEDIA_TYPE, ""), meta)
 
 
 @lru_cache(maxsize=1_024)

@@ -70,8 +70,10 @@ class SqlBackend(Backend):
     """The scripts of every SQL store; a dialect that cannot say something in one statement overrides its script."""
 
     poll_at_most = 0.05
-    # Whether a claim reads first and writes only where it may. A dialect whose claim does both in one statement need not.
+    # Whether a claim reads first and writes only where it may; a claim that does both in one statement need not.
     looks_first: ClassVar[bool] = True
+    # Whether a claim can meet a row that another transaction holds.
+    waits_for_rows: ClassVar[bool] = False
     # Whether a call in the caller's transaction sets time-outs there before it claims.
     guards: ClassVar[bool] = False
 
@@ -87,6 +89,9 @@ class SqlBackend(Backend):
         return self._place
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
+        return self._patiently(request) if self.waits_for_rows else self._claim(request)
+
+    def _patiently(self, request: ClaimRequest) -> Script[Claim]:
         try:
             if self._joined and self.guards:
                 return (yield from self._guarded(request))
@@ -209,7 +214,7 @@ class SqlBackend(Backend):
         raise StoreUnavailable("The record changes faster than it can be read.")
 
     def _guarded(self, request: ClaimRequest) -> Script[Claim]:
-        """Claim in the caller's transaction: wait for rows for a bounded time, and never idle for longer than a lease."""
+        """Claim in the caller's transaction: wait for rows for a bounded time, never idle for longer than a lease."""
         lease_for = max(request.lease_for // 1_000, 1)
         rows: list[Row] = yield Statement(self._sql["guard"], {"lease_for": lease_for})
         claim = yield from self._claim(request)

@@ -1,8 +1,8 @@
 """Records in MariaDB, MySQL or MS SQL Server, over SQLAlchemy's engines and pools.
 
 Statements are handed to the driver as they are written. On MySQL, threads use PyMySQL and tasks asyncmy, unless the URL
-names another (aiomysql 0.3 cannot send bytes with PyMySQL 1.2). For SQL Server there is no driver for tasks here, so its
-statements go to threads.
+names another (aiomysql 0.3 cannot send bytes with PyMySQL 1.2). For SQL Server there is no driver for tasks here, so
+its statements go to threads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from random import uniform
 from time import sleep
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, finalize
@@ -25,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sameas.once.errors import StoreError, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.once.script import run
-from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_mssql, from_mysql
+from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_mssql, from_mysql, pause_after
 from sameas.stores.migrate import is_current, migrate
 from sameas.stores.mssql import MsSqlBackend
 from sameas.stores.mysql import MySqlBackend
@@ -91,7 +90,7 @@ class SqlAlchemyPerformer:
                     return self._execute(connection, statement)
             except SQLAlchemyError as error:
                 self._after(error, reused=reused, tries=tries)
-            sleep(_delay(tries))
+            sleep(pause_after(tries))
         raise AssertionError("the last try raises")
 
     async def aperform(self, statement: Statement) -> list[Row]:
@@ -108,7 +107,7 @@ class SqlAlchemyPerformer:
                 raise Disconnected("The MySQL server did not answer in time. Try again later.") from error
             except SQLAlchemyError as error:
                 self._after(error, reused=reused, tries=tries)
-            await asyncio.sleep(_delay(tries))
+            await asyncio.sleep(pause_after(tries))
         raise AssertionError("the last try raises")
 
     def perform_many(self, statements: Sequence[Statement]) -> list[Any]:
@@ -272,9 +271,7 @@ def open_backend(
     No call waits longer than `timeout` seconds for a connection or an answer, nor longer than `lock_timeout` for a row
     that a transaction holds. `create=False` leaves the tables to somebody with more rights.
     """
-    performer = SqlAlchemyPerformer(
-        url, pool_size=pool_size, timeout=timeout, lock_timeout=lock_timeout, skew=skew
-    )
+    performer = SqlAlchemyPerformer(url, pool_size=pool_size, timeout=timeout, lock_timeout=lock_timeout, skew=skew)
     if create:
         try:
             performer.migrate()
@@ -292,7 +289,3 @@ def _mark(connection: Connection | None) -> bool:
     reused = "sameas_used" in info
     info["sameas_used"] = True
     return reused
-
-
-def _delay(tries: int) -> float:
-    return uniform(0, 0.002 * float(2**tries))

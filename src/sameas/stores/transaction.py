@@ -19,7 +19,11 @@ from sameas.stores.sql import Statement
 from sameas.stores.statements import bound
 
 _NUMBERS = count(1)
-_TRANSLATE: Final[Mapping[str, Translate]] = {"postgres": from_postgres, "mysql": from_mysql, "mssql": from_mssql}
+_TRANSLATE: Final[Mapping[str, Translate]] = {
+    "postgres": from_postgres,
+    "mysql": from_mysql,
+    "mssql": from_mssql,
+}
 _SAVE: Final = {"mssql": "SAVE TRANSACTION {}"}
 _UNDO: Final = {"mssql": "ROLLBACK TRANSACTION {}"}
 # SQL Server has nothing to end a savepoint with: it lasts as long as its transaction.
@@ -145,9 +149,10 @@ def _is_session(connection: Any) -> bool:
 
 def _refuse_autocommit(connection: Any) -> None:
     if hasattr(connection, "get_isolation_level"):
-        autocommit = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT" or getattr(
-            connection.connection.dbapi_connection, "autocommit", False
-        ) is True
+        autocommit = (
+            connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
+            or getattr(connection.connection.dbapi_connection, "autocommit", False) is True
+        )
     else:
         # psycopg: autocommit is allowed inside its own transaction block.
         autocommit = bool(getattr(connection, "autocommit", False)) and connection.info.transaction_status == 0

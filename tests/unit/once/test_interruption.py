@@ -123,7 +123,7 @@ def test_a_batch_that_is_struck_while_it_boards_leaves_no_flights(monkeypatch):
     assert len(engine._intake.flights) == 0
 
 
-class Scope(str, Enum):
+class Scope(str, Enum):  # noqa: UP042 - the kind whose str() is not its text
     CHARGE = "charge"
 
 

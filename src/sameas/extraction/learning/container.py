@@ -37,9 +37,7 @@ def pack(content: msgspec.Struct, *, mark: bytes) -> bytes:
 def unpack(data: bytes, kind: type[Content], *, mark: bytes, source: str) -> Content:
     """The content of a file's bytes."""
     if not data.startswith(mark):
-        raise ContainerError(
-            f"{source} is not a file of this kind, or of another version of it; learn it again"
-        )
+        raise ContainerError(f"{source} is not a file of this kind, or of another version of it; learn it again")
     digest = data[len(mark) : len(mark) + _DIGEST]
     inflater = zlib.decompressobj()
     try:

@@ -30,9 +30,7 @@ class Part:
             raise ExamplesError(f"{path} is not there: the folder has no split {split!r} for {self.name}")
         known = {_plain(example.text) for example in self.train}
         return [
-            example
-            for example in read_examples(path, self.schema, unknown="keep")
-            if _plain(example.text) not in known
+            example for example in read_examples(path, self.schema, unknown="keep") if _plain(example.text) not in known
         ]
 
 
@@ -49,9 +47,7 @@ def read_corpus(folder: Path) -> list[Part]:
     """All ontologies of a folder, in their order."""
     paths = sorted((folder / "ontologies").glob(f"*{_ONTOLOGY}"), key=_number)
     if not paths:
-        raise ExamplesError(
-            f"{folder} has no ontologies/*{_ONTOLOGY}; give a folder in Text2KGBench's layout"
-        )
+        raise ExamplesError(f"{folder} has no ontologies/*{_ONTOLOGY}; give a folder in Text2KGBench's layout")
     parts = []
     for path in paths:
         name = path.name.removesuffix(_ONTOLOGY)

@@ -27,11 +27,7 @@ _DATE = re.compile(
         (
             r"(?P<iy>\d{4})-(?P<im>\d{1,2})-(?P<id>\d{1,2})(?:T[\d:.]+Z?)?",
             _DAY.format("ad") + r"(?:\s+of)?\s+" + _MONTH.format("am") + r",?\s+" + _YEAR.format("ay"),
-            _MONTH.format("bm")
-            + r"\s+(?:the\s+)?"
-            + _DAY.format("bd")
-            + r"(?:\s*,\s*|\s+)"
-            + _YEAR.format("by"),
+            _MONTH.format("bm") + r"\s+(?:the\s+)?" + _DAY.format("bd") + r"(?:\s*,\s*|\s+)" + _YEAR.format("by"),
             _MONTH.format("cm") + r"(?:\s+of)?,?\s+" + _YEAR.format("cy"),
             _YEAR.format("fy") + r"\s+" + _MONTH.format("fm") + r"\s+" + _DAY.format("fd"),
             r"(?P<dd>\d{1,2})[/.](?P<dm>\d{1,2})[/.](?P<dy>\d{4})",

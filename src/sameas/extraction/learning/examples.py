@@ -62,17 +62,17 @@ def _triple(item: object) -> tuple[str, str, str]:
 
 def _read_line(line: str) -> tuple[str, list[tuple[str, str, str]]]:
     data = json.loads(line)
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ExamplesError("half of a surrogate pair stands alone; write the character whole") from error
     if not isinstance(data, dict):
         raise ExamplesError("a line must be a JSON object")
     if "sub_label" in data:
-        return _text(data, "sent"), [
-            (_text(data, "sub_label"), _text(data, "rel_label"), _text(data, "obj_label"))
-        ]
+        return _text(data, "sent"), [(_text(data, "sub_label"), _text(data, "rel_label"), _text(data, "obj_label"))]
     triples = data.get("triples")
     if not isinstance(triples, list):
-        raise ExamplesError(
-            "neither 'triples' nor 'sub_label' is there; see the documented forms of examples"
-        )
+        raise ExamplesError("neither 'triples' nor 'sub_label' is there; see the documented forms of examples")
     return _text(data, "text" if "text" in data else "sent"), [_triple(item) for item in triples]
 
 

@@ -67,11 +67,7 @@ def fit_logistic(
         slope = turned @ (weights * (sigmoid(scores) - labels)) + np.float32(strength) * away
         return float(value), slope.ravel().astype(np.float64)
 
-    return (
-        minimize_from(loss, prior.ravel().astype(np.float64), rounds=rounds)
-        .reshape(prior.shape)
-        .astype(np.float32)
-    )
+    return minimize_from(loss, prior.ravel().astype(np.float64), rounds=rounds).reshape(prior.shape).astype(np.float32)
 
 
 def fit_choice(
@@ -100,9 +96,7 @@ def fit_choice(
         whole = np.add.reduceat(powers, starts)
         part = np.add.reduceat(powers * chosen, starts)
         away = guess - prior
-        value = (np.log(whole) - np.log(np.maximum(part, 1e-300))).sum() + 0.5 * strength * (
-            away * away
-        ).sum()
+        value = (np.log(whole) - np.log(np.maximum(part, 1e-300))).sum() + 0.5 * strength * (away * away).sum()
         pull = powers / whole[member] - powers * chosen / np.maximum(part, 1e-300)[member]
         return float(value), turned @ pull + strength * away
 

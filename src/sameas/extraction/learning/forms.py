@@ -38,9 +38,7 @@ class AffixCounter:
 
     def note(self, name: str, value: str, texts: list[str]) -> None:
         """Note a value that no candidate gives; `texts` are the candidates' texts."""
-        longest = max(
-            (text for text in texts if len(text) >= _AFFIX_TEXT and text in value), key=len, default=None
-        )
+        longest = max((text for text in texts if len(text) >= _AFFIX_TEXT and text in value), key=len, default=None)
         if longest is not None and longest != value:
             before, _, after = value.partition(longest)
             self._seen[(name, SEPARATOR.join((AFFIX, before, after)))].add(longest)
@@ -68,11 +66,7 @@ class Forms:
             return span.form
         text = tokens.slice(span.first, span.last)
         sort = sort_of(span)
-        style = (
-            self.styles.get((name, sort))
-            or (self.styles.get((ANY, sort)) if sort != "text" else None)
-            or AS_IS
-        )
+        style = self.styles.get((name, sort)) or (self.styles.get((ANY, sort)) if sort != "text" else None) or AS_IS
         if style != AS_IS:
             return write_span(span, text, style) or text
         for known in lexicon.values.get(" ".join(tokens.lower[span.first : span.last]), ()):

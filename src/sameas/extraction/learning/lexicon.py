@@ -98,9 +98,7 @@ def _is_said(value: str, tokens: Tokens) -> bool:
     if f" {key_of(value)} " in f" {' '.join(tokens.lower)} ":
         return True
     wanted = fold(value)
-    return any(
-        fold(written) == wanted for span in find_spans(tokens) for _, written in writings(span, tokens)
-    )
+    return any(fold(written) == wanted for span in find_spans(tokens) for _, written in writings(span, tokens))
 
 
 def _aliases(examples: Sequence[Example], properties: frozenset[str]) -> Table:
@@ -129,9 +127,7 @@ def _aliases(examples: Sequence[Example], properties: frozenset[str]) -> Table:
         for gram, count in near.items():
             precision = count / spread[gram]
             joined = gram.replace(" ", "")
-            akin = len(joined) >= _STEM and (
-                joined[:_STEM] == wanted[:_STEM] or joined[: _STEM + 1] in wanted
-            )
+            akin = len(joined) >= _STEM and (joined[:_STEM] == wanted[:_STEM] or joined[: _STEM + 1] in wanted)
             if precision >= _ALIAS_PRECISION and (akin or count >= _ALIAS_SUPPORT):
                 worth = precision * math.log1p(count) + 0.5 * akin + 0.01 * len(gram)
                 ranked.append((-worth, gram))

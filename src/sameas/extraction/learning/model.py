@@ -189,9 +189,7 @@ class _Chooser:
         self._weigh = weights.get
         self._static = [self._sum(row) for row in subjects.rows]
         self._absent = self._sum(subjects.absent)
-        self._beside: dict[
-            tuple[int, int], list[tuple[Span, float, tuple[str, int, int], Sequence[int]]]
-        ] = {}
+        self._beside: dict[tuple[int, int], list[tuple[Span, float, tuple[str, int, int], Sequence[int]]]] = {}
 
     def _sum(self, row: Sequence[int]) -> float:
         weigh = self._weigh

@@ -29,9 +29,7 @@ _BIAS = salt("bias")
 _P1, _P2, _P3, _N1, _N2, _PN = (salt(name) for name in ("p1", "p2", "p3", "n1", "n2", "pn"))
 _CL, _CR, _W, _FW, _LW, _SU = (salt(name) for name in ("cl", "cr", "w", "fw", "lw", "su"))
 _KIND, _KINDS, _LEN, _SHAPE, _SHAPE_P = (salt(name) for name in ("k", "kk", "len", "sh", "shp"))
-_POS, _SORT, _SORT_P, _IN_QUOTES, _WITHIN, _FORM = (
-    salt(name) for name in ("pos", "so", "sop", "inq", "in", "form")
-)
+_POS, _SORT, _SORT_P, _IN_QUOTES, _WITHIN, _FORM = (salt(name) for name in ("pos", "so", "sop", "inq", "in", "form"))
 _BAG, _KNOWN_P, _KNOWN_ANY, _KNOWN_NOT = (salt(name) for name in ("b", "known p", "known any", "known not"))
 _OWN = {name: salt(name) for name in OWN_TEMPLATES}
 _KNOWN, _KNOWN_WELL = _OWN["known"], _OWN["known well"]
@@ -105,15 +103,11 @@ def object_features(
     numbers = [word(text) for text in lower]
     padded = [_START, _START, _START, *numbers, _END, _END]
     shapes = [shape(text) for text in tokens.words]
-    shared = sorted(
-        {mix(_BAG, numbers[i]) for i, text in enumerate(lower) if text.isalpha() and text not in STOPWORDS}
-    )
+    shared = sorted({mix(_BAG, numbers[i]) for i, text in enumerate(lower) if text.isalpha() and text not in STOPWORDS})
     left = [mix(_CL, number) for number in numbers]
     right = [mix(_CR, number) for number in numbers]
     inner = [mix(_W, number) for number in numbers]
-    hits = [
-        (i, *cue) for i, text in enumerate(lower) if len(text) > _SHORT for cue in cues.get(stem(text), ())
-    ]
+    hits = [(i, *cue) for i, text in enumerate(lower) if len(text) > _SHORT for cue in cues.get(stem(text), ())]
     quoted = [(span.first, span.last) for span in spans if span.kinds & QUOTED]
     names = [(span.first, span.last) for span in spans if span.kinds & (NAME | OPENING | QUOTED)]
     rows = []

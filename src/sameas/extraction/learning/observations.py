@@ -154,8 +154,7 @@ class _Collector:
         for affixes in ((), self.affixes.get(triple.property, ())):
             if not matches:
                 found = (
-                    (i, _matching_styles(triple.object, s, read.tokens, affixes))
-                    for i, s in enumerate(read.spans)
+                    (i, _matching_styles(triple.object, s, read.tokens, affixes)) for i, s in enumerate(read.spans)
                 )
                 matches = {i: styles for i, styles in found if styles}
         for i, styles in matches.items():
@@ -177,9 +176,7 @@ class _Collector:
             place = place_of(span, target, subjects.names)
             right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
             found |= right
-            out.subject_rows.append(
-                row + pair_features(place, span.kinds) + property_features(place, look, name)
-            )
+            out.subject_rows.append(row + pair_features(place, span.kinds) + property_features(place, look, name))
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
         out.subject_right.append(not found)

@@ -48,16 +48,12 @@ class Prior:
         self.content = content
         self.version = digest_of(content)
         self._keys: list[int] = np.frombuffer(content.object_keys, np.uint32).tolist()
-        self._descriptors = {
-            key: i for i, key in enumerate(np.frombuffer(content.descriptors, np.uint32).tolist())
-        }
+        self._descriptors = {key: i for i, key in enumerate(np.frombuffer(content.descriptors, np.uint32).tolist())}
         self._pointers = np.frombuffer(content.pointers, np.uint32).astype(np.int64)
         self._columns = np.frombuffer(content.columns, np.uint16)
         self._values = np.frombuffer(content.values, np.int8).astype(np.float32) * np.float32(content.scale)
         subject_keys = np.frombuffer(content.subject_keys, np.uint32).tolist()
-        subject_values = (
-            np.frombuffer(content.subject_values, np.int8).astype(np.float64) * content.subject_scale
-        )
+        subject_values = np.frombuffer(content.subject_values, np.int8).astype(np.float64) * content.subject_scale
         self.subjects: dict[int, float] = dict(zip(subject_keys, subject_values.tolist(), strict=True))
 
     def objects(self, schema: Schema, properties: tuple[str, ...]) -> dict[int, NDArray[np.float32]]:

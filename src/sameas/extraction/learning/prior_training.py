@@ -80,9 +80,7 @@ def _fit_objects(blocks: Sequence[_Block], features: int, columns: int) -> tuple
         own = flat[size:]
         slope = np.float32(_STRENGTH) * guess
         own_slope = _OWN_STRENGTH * own
-        value = 0.5 * _STRENGTH * float((guess * guess).sum(dtype=np.float64)) + 0.5 * _OWN_STRENGTH * float(
-            own @ own
-        )
+        value = 0.5 * _STRENGTH * float((guess * guess).sum(dtype=np.float64)) + 0.5 * _OWN_STRENGTH * float(own @ own)
         for block in blocks:
             scores = block.rows @ (guess @ block.mixing)
             for weight, hits in zip(own, block.own, strict=True):
@@ -109,12 +107,7 @@ def train_prior(items: Sequence[Observations]) -> Prior:
     offsets = list(accumulate([len(item.sentence) + 1 for item in items], initial=0))
     rows = [row for found in kept for row in found[0]]
     groups = [offset + s for offset, found in zip(offsets, kept, strict=False) for s in found[1]]
-    own = {
-        own_feature(template, name)
-        for item in items
-        for template in OWN_TEMPLATES
-        for name in item.properties
-    }
+    own = {own_feature(template, name) for item in items for template in OWN_TEMPLATES for name in item.properties}
     numbers = vocabulary(rows, groups, least=_LEAST_OBJECT)
     numbers = {key: i for i, key in enumerate(key for key in numbers if key not in own)}
     names = sorted(
@@ -127,9 +120,7 @@ def train_prior(items: Sequence[Observations]) -> Prior:
         }
     )
     columns = {name: i for i, name in enumerate(names)}
-    weights, own_weights = _fit_objects(
-        [_block(item, numbers, columns) for item in items], len(numbers), len(columns)
-    )
+    weights, own_weights = _fit_objects([_block(item, numbers, columns) for item in items], len(numbers), len(columns))
     bar = np.sort(np.abs(weights), axis=None)[-min(_KEPT, weights.size)]
     weights[np.abs(weights) < bar] = 0
     feature, column = np.nonzero(weights)
@@ -161,9 +152,7 @@ def _fit_subjects(items: Sequence[Observations]) -> tuple[list[int], NDArray[np.
     member = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)).tolist()
     numbers = vocabulary(rows, member, least=_LEAST_SUBJECT)
     start_at = np.zeros(len(numbers))
-    weights = fit_choice(
-        matrix(rows, numbers), bounds, right, prior=start_at, strength=1.0, rounds=_SUBJECT_ROUNDS
-    )
+    weights = fit_choice(matrix(rows, numbers), bounds, right, prior=start_at, strength=1.0, rounds=_SUBJECT_ROUNDS)
     return list(numbers), weights
 
 
@@ -177,9 +166,7 @@ def main() -> None:
     prior = train_prior(items)
     data = pack(prior.content, mark=MARK)
     write_file(given.out, data)
-    sys.stdout.write(
-        f"{given.out.name}: {len(data)} bytes, {len(items)} ontologies, version {prior.version}\n"
-    )
+    sys.stdout.write(f"{given.out.name}: {len(data)} bytes, {len(items)} ontologies, version {prior.version}\n")
 
 
 if __name__ == "__main__":

@@ -33,9 +33,7 @@ _NAMES = (
     "seventeen eighteen nineteen twenty"
 )
 _WORDS = {word: value for value, word in enumerate(_NAMES.split())}
-_WORD = re.compile(
-    r"\b(" + "|".join(sorted(_WORDS, key=lambda word: (-len(word), word))) + r")\b", re.IGNORECASE
-)
+_WORD = re.compile(r"\b(" + "|".join(sorted(_WORDS, key=lambda word: (-len(word), word))) + r")\b", re.IGNORECASE)
 STYLES = ("plain", "decimal", "grouped", "unit", "decimal-unit")
 
 

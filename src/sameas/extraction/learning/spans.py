@@ -13,9 +13,7 @@ from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.quantities import Quantity, find_quantities
 from sameas.extraction.learning.tokens import Tokens, word_set
 
-NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE = (
-    1 << i for i in range(11)
-)
+NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE = (1 << i for i in range(11))
 KIND_BITS = 11
 
 _APOSTROPHES = "'\u2019"
@@ -24,9 +22,7 @@ _CLOSE = word_set(
     "of the de la le les du des del della di da do dos das van von der den zu bin ibn al el y e et und av af "
     "ten ter - \u2019 ' & \u2013 / 's"
 )
-_WIDE = word_set(
-    "and for in on at to a an into from with by or no vs upon about without is are : . ! ? his her my s"
-)
+_WIDE = word_set("and for in on at to a an into from with by or no vs upon about without is are : . ! ? his her my s")
 _FAR = word_set(", ( )")
 _LEVEL = {**dict.fromkeys(_FAR, 3), **dict.fromkeys(_WIDE, 2), **dict.fromkeys(_CLOSE, 1)}
 _GAP_TOKENS = 3
@@ -77,10 +73,7 @@ class _Collector:
 
     def spans(self) -> list[Span]:
         ordered = sorted(self.found.items(), key=lambda item: (item[0][0], item[0][1], item[0][2] or ""))
-        return [
-            Span(a, b, kinds, form, None if form else self.values.get((a, b)))
-            for (a, b, form), kinds in ordered
-        ]
+        return [Span(a, b, kinds, form, None if form else self.values.get((a, b))) for (a, b, form), kinds in ordered]
 
 
 def _runs(tokens: Tokens) -> list[tuple[int, int]]:
@@ -163,12 +156,7 @@ def _names(tokens: Tokens, out: _Collector) -> None:
         # A plain noun before the name: `president of Chile`.
         if first > 1 and lower[first - 1] in ("of", "the"):
             noun = first - 3 if lower[first - 1] == "the" and lower[first - 2] == "of" else first - 2
-            if (
-                noun >= 0
-                and lower[noun + 1] == "of"
-                and lower[noun].isalpha()
-                and tokens.words[noun][0].islower()
-            ):
+            if noun >= 0 and lower[noun + 1] == "of" and lower[noun].isalpha() and tokens.words[noun][0].islower():
                 out.add(noun, last, PHRASE)
         # A capitalised word and the plain words after it: `Tabasco pepper`, `Panthera pardus`.
         for extra in (1, 2):
@@ -199,11 +187,7 @@ def _pieces(tokens: Tokens, out: _Collector, first: int, last: int) -> None:
 def _openings(tokens: Tokens, out: _Collector) -> None:
     _opening(tokens, out, 1 if tokens.lower[0] in _QUOTES else 0)
     for i in range(1, len(tokens) - 1):
-        if (
-            tokens.words[i] in ".!?"
-            and tokens.words[i + 1][0].isupper()
-            and len(tokens.words[i - 1]) > _ABBREVIATION
-        ):
+        if tokens.words[i] in ".!?" and tokens.words[i + 1][0].isupper() and len(tokens.words[i - 1]) > _ABBREVIATION:
             _opening(tokens, out, i + 1)
 
 

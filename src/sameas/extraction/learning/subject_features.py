@@ -32,9 +32,7 @@ _KK, _P1, _P2, _N1, _N2, _KN, _KP, _PN = (
 _LEN, _POS, _RANK, _PART, _RANK_PART, _POS_K = (
     salt(f"s.{name}") for name in ("len", "pos", "rank", "part", "rp", "posk")
 )
-_HOLDS, _IN_QUOTES, _COUNT, _SHAPE, _SHAPE_R = (
-    salt(f"s.{name}") for name in ("holds", "inq", "cnt", "sh", "shr")
-)
+_HOLDS, _IN_QUOTES, _COUNT, _SHAPE, _SHAPE_R = (salt(f"s.{name}") for name in ("holds", "inq", "cnt", "sh", "shr"))
 _FW, _CAPS, _LW, _W0, _W, _R, _L = (salt(f"s.{name}") for name in ("fw", "caps", "lw", "w0", "w", "r", "l"))
 _KNOWN, _KNOWN_VALUE = salt("s.known"), salt("s.known value")
 _REL, _DIST, _BETWEEN, _REL_K, _REL_P, _BETWEEN_P = (
@@ -70,9 +68,7 @@ def _absent(tokens: Tokens) -> list[int]:
     return row + [mix(_A_HAS, word(text)) for text in sorted(_ABSENCE_WORDS.intersection(lower))]
 
 
-def subject_features(
-    tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, without: int = NOBODY
-) -> SubjectFeatures:
+def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, without: int = NOBODY) -> SubjectFeatures:
     """The static features of every candidate that can be a subject."""
     lower = tokens.lower
     numbers = [word(text) for text in lower]
@@ -129,9 +125,7 @@ def subject_features(
         if lexicon.knows_value(key, without=without):
             row.append(_KNOWN_VALUE)
         rows.append(row)
-        sorts.append(
-            (mix(_LW, numbers[b - 1]), mix(_N1, n1), mix(_P1, p1), mix(_SHAPE, looks), mix(_KK, kinds))
-        )
+        sorts.append((mix(_LW, numbers[b - 1]), mix(_N1, n1), mix(_P1, p1), mix(_SHAPE, looks), mix(_KK, kinds)))
     return SubjectFeatures(chosen, rows, sorts, _absent(tokens), outer)
 
 

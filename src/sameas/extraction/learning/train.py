@@ -26,6 +26,8 @@ from sameas.extraction.learning.scoring import Prediction, score
 _STRENGTH = 1.0
 _MANY = 150
 _FOLDS = 3
+# Held-out examples after which further folds would hardly move the thresholds.
+_ENOUGH = 400
 _ROUNDS = 60
 # Thresholds need no exact fit.
 _TRIAL_ROUNDS = 30
@@ -35,15 +37,11 @@ _CAUTION = 1.5
 _TINY = 0.01
 
 
-def learn(
-    examples: Sequence[Example], schema: Schema, *, seed: int = 0, prior: Prior | None = None
-) -> LearnedModel:
+def learn(examples: Sequence[Example], schema: Schema, *, seed: int = 0, prior: Prior | None = None) -> LearnedModel:
     """A model of the examples. Triples of properties that the schema lacks are passed over."""
     known = {item.id for item in schema.properties}
     if not any(triple.property in known for example in examples for triple in example.triples):
-        raise ExamplesError(
-            "no example has a triple of a property in the ontology; there is nothing to learn"
-        )
+        raise ExamplesError("no example has a triple of a property in the ontology; there is nothing to learn")
     start = prior if prior is not None else shipped_prior()
     thresholds = _cross_validate(examples, schema, start, seed)
     return _fit(examples, schema, start, thresholds)
@@ -108,9 +106,7 @@ def _fit_subjects(
         numbers.setdefault(key, len(numbers))
     start = np.array([prior.subjects.get(key, 0.0) for key in numbers])
     rows = matrix(seen.subject_rows, numbers)
-    fitted = fit_choice(
-        rows, seen.subject_groups, seen.subject_right, prior=start, strength=_STRENGTH, rounds=rounds
-    )
+    fitted = fit_choice(rows, seen.subject_groups, seen.subject_right, prior=start, strength=_STRENGTH, rounds=rounds)
     keys = np.array(list(numbers), np.uint32)
     kept = np.abs(fitted) > _TINY
     return keys[kept], fitted[kept]
@@ -132,9 +128,9 @@ def _cross_validate(examples: Sequence[Example], schema: Schema, prior: Prior, s
     for fold in range(_FOLDS):
         held = set(order[fold::_FOLDS])
         rest = [example for i, example in enumerate(examples) if i not in held]
-        if not held or not any(
-            True for example in rest for triple in example.triples if schema.find(triple.property)
-        ):
+        if len(guesses) >= _ENOUGH:
+            break
+        if not held or not any(True for example in rest for triple in example.triples if schema.find(triple.property)):
             return usual
         model = _fit(rest, schema, prior, usual, rounds=_TRIAL_ROUNDS)
         guesses += [(examples[i], model.guess(examples[i].text)) for i in sorted(held)]
@@ -142,13 +138,9 @@ def _cross_validate(examples: Sequence[Example], schema: Schema, prior: Prior, s
     return min(trials, key=lambda trial: (-_worth(guesses, trial, usual), trial.best, trial.other))
 
 
-def _worth(
-    guesses: Sequence[tuple[Example, list[LearnedTriple]]], trial: Thresholds, usual: Thresholds
-) -> float:
+def _worth(guesses: Sequence[tuple[Example, list[LearnedTriple]]], trial: Thresholds, usual: Thresholds) -> float:
     made = [
-        Prediction(
-            example, tuple((t.subject.value, t.property, t.object.value) for t in choose(found, trial))
-        )
+        Prediction(example, tuple((t.subject.value, t.property, t.object.value) for t in choose(found, trial)))
         for example, found in guesses
     ]
     result = score(made)

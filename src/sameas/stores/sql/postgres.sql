@@ -2,28 +2,36 @@
 -- idempotency_keys shows them as date-times under the names of source document 003. :skew moves the clock, for tests.
 
 -- name: schema_1
--- purpose: the table, its rules and its indexes
+-- purpose: the table, its rules and its indexes; a rule of one column is a domain, which the server reads once and not with every write
+CREATE DOMAIN sameas_digest AS bytea CHECK (octet_length(VALUE) = 32);
+CREATE DOMAIN sameas_state AS text CHECK (VALUE IN ('held', 'done', 'failed'));
+CREATE DOMAIN sameas_route AS text CHECK (length(VALUE) <= 256 AND left(VALUE, 1) = '/' AND position('?' IN VALUE) = 0);
+CREATE DOMAIN sameas_http_method AS text
+  CHECK (VALUE IN ('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'));
+CREATE DOMAIN sameas_status_code AS integer CONSTRAINT ck_status_code_valid CHECK (VALUE BETWEEN 100 AND 599);
+CREATE DOMAIN sameas_content_type AS text
+  CHECK (length(VALUE) <= 256 AND VALUE ~ '^[^/;\s]+/[^/;\s]+[ \t]*(;|$)');
+CREATE DOMAIN sameas_attempt AS integer CHECK (VALUE >= 1);
 CREATE TABLE sameas_records (
-  digest bytea NOT NULL CHECK (octet_length(digest) = 32),
-  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  digest sameas_digest NOT NULL,
   tenant text NOT NULL,
   scope text NOT NULL,
   key text NOT NULL,
   fingerprint text NOT NULL,
-  state text NOT NULL CHECK (state IN ('held', 'done', 'failed')),
+  state sameas_state NOT NULL,
   fence bigint NOT NULL,
-  attempt integer NOT NULL CHECK (attempt >= 1),
+  attempt sameas_attempt NOT NULL,
   attempt_id text NOT NULL,
   owner text NOT NULL DEFAULT '',
   lease_until bigint NOT NULL,
   created_at bigint NOT NULL,
   expires_at bigint NOT NULL,
   processing_completed_at bigint,
-  is_processed boolean NOT NULL DEFAULT false CHECK (is_processed = (state <> 'held')),
-  route text CHECK (length(route) <= 256 AND left(route, 1) = '/' AND position('?' IN route) = 0),
-  http_method text CHECK (http_method IN ('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS')),
-  status_code integer CONSTRAINT ck_status_code_valid CHECK (status_code BETWEEN 100 AND 599),
-  content_type text CHECK (length(content_type) <= 256 AND content_type ~ '^[^/;\s]+/[^/;\s]+[ \t]*(;|$)'),
+  is_processed boolean NOT NULL DEFAULT false,
+  route sameas_route,
+  http_method sameas_http_method,
+  status_code sameas_status_code,
+  content_type sameas_content_type,
   outcome bytea,
   response_body text,
   meta text NOT NULL DEFAULT '',
@@ -31,9 +39,9 @@ CREATE TABLE sameas_records (
   audit_meta json,
   watched boolean NOT NULL DEFAULT false,
   CONSTRAINT pk_sameas_records PRIMARY KEY (digest),
-  CONSTRAINT ck_expires_at_greater_than_created_at CHECK (expires_at > created_at),
-  CHECK ((state = 'held') = (outcome IS NULL)),
-  CHECK ((state = 'held') = (processing_completed_at IS NULL))
+  -- Each rule over columns is read with every write: there are two in one.
+  CONSTRAINT ck_expires_at_greater_than_created_at
+    CHECK (expires_at > created_at AND is_processed = (outcome IS NOT NULL) AND is_processed = (state <> 'held'))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX sameas_records_expires_at ON sameas_records (expires_at) INCLUDE (key, is_processed);
 CREATE INDEX sameas_records_route_created_at ON sameas_records (route, created_at DESC)
@@ -41,77 +49,58 @@ CREATE INDEX sameas_records_route_created_at ON sameas_records (route, created_a
 CREATE INDEX sameas_records_scope ON sameas_records (tenant, scope, created_at DESC);
 CREATE INDEX sameas_records_tags ON sameas_records USING gin (string_to_array(tags, chr(10))) WHERE tags <> '';
 CREATE VIEW idempotency_keys AS
-SELECT id, tenant, scope, key, route, http_method, status_code, response_body, content_type,
+SELECT CAST(encode(substring(digest FROM 1 FOR 16), 'hex') AS uuid) AS id, tenant, scope, key, route, http_method, status_code, response_body, content_type,
        to_timestamp(created_at / 1000000.0) AS created_at, to_timestamp(expires_at / 1000000.0) AS expires_at,
        is_processed, to_timestamp(processing_completed_at / 1000000.0) AS processing_completed_at,
        state, fence, attempt, owner, to_timestamp(lease_until / 1000000.0) AS lease_until, audit_meta
 FROM sameas_records;
--- One round trip that reads and, where it may, writes. Each turn has a fresh snapshot, so that a record which another
--- transaction made meanwhile is seen in the next one. The clock is read under the lock of the key: a later claim always
--- has a higher fence.
-CREATE FUNCTION sameas_claim_1(
+-- Takes the record where that is allowed and answers its fence and attempt, else nothing. The clock is read under the
+-- lock of the key, so that a later claim always has a higher fence; the lock ends with the transaction.
+CREATE FUNCTION sameas_take_1(
   a_digest bytea, a_tenant text, a_scope text, a_key text, a_fingerprint text, a_attempt_id text, a_owner text,
   a_lease_for bigint, a_retain_for bigint, a_route text, a_method text, a_tags text, a_audit_meta text,
-  a_latch bigint, a_patience text, a_skew bigint,
-  OUT taken_fence bigint, OUT taken_attempt integer,
-  OUT o_fingerprint text, OUT o_state text, OUT o_fence bigint, OUT o_attempt integer, OUT o_attempt_id text,
-  OUT o_lease_until bigint, OUT o_created_at bigint, OUT o_expires_at bigint, OUT o_completed_at bigint,
-  OUT o_outcome bytea, OUT o_content_type text, OUT o_meta text, OUT o_owner text, OUT o_tags text, OUT o_route text,
-  OUT o_method text, OUT o_audit_meta text, OUT o_now bigint)
-LANGUAGE plpgsql VOLATILE AS $body$
+  a_latch bigint, a_patience text, a_skew bigint)
+RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $body$
+DECLARE
+  v_now bigint;
+  v_taken bigint[];
 BEGIN
-  FOR turn IN 1..4 LOOP
-    SELECT r.fingerprint, r.state, r.fence, r.attempt, r.attempt_id, r.lease_until, r.created_at, r.expires_at,
-           r.processing_completed_at, r.outcome, r.content_type, r.meta, r.owner, r.tags, r.route, r.http_method,
-           r.audit_meta, CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + a_skew
-    INTO o_fingerprint, o_state, o_fence, o_attempt, o_attempt_id, o_lease_until, o_created_at, o_expires_at,
-         o_completed_at, o_outcome, o_content_type, o_meta, o_owner, o_tags, o_route, o_method, o_audit_meta, o_now
-    FROM sameas_records AS r WHERE r.digest = a_digest;
-    IF FOUND AND o_expires_at > o_now
-       AND (o_state <> 'held' OR o_fingerprint <> a_fingerprint
-            OR (o_attempt_id <> a_attempt_id AND o_lease_until > o_now)) THEN
-      RETURN;
-    END IF;
-    PERFORM set_config('lock_timeout', a_patience, true), pg_advisory_xact_lock(a_latch);
-    o_now := CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + a_skew;
-    INSERT INTO sameas_records AS r (digest, tenant, scope, key, fingerprint, state, fence, attempt, attempt_id, owner,
-                                     lease_until, created_at, expires_at, route, http_method, tags, audit_meta)
-    VALUES (a_digest, a_tenant, a_scope, a_key, a_fingerprint, 'held', o_now, 1, a_attempt_id, a_owner,
-            o_now + a_lease_for, o_now, o_now + a_retain_for, a_route, a_method, a_tags,
-            CAST(nullif(a_audit_meta, '') AS json))
-    ON CONFLICT (digest) DO UPDATE SET
-      fingerprint = excluded.fingerprint,
-      state = 'held',
-      fence = CASE WHEN r.attempt_id = excluded.attempt_id AND r.state = 'held' AND r.expires_at > o_now
-                   THEN r.fence ELSE greatest(r.fence + 1, o_now) END,
-      attempt = CASE WHEN r.expires_at <= o_now THEN 1
-                     WHEN r.attempt_id = excluded.attempt_id THEN r.attempt ELSE r.attempt + 1 END,
-      expires_at = CASE WHEN r.attempt_id = excluded.attempt_id THEN greatest(r.expires_at, excluded.expires_at)
-                        ELSE excluded.expires_at END,
-      created_at = CASE WHEN r.expires_at <= o_now THEN o_now ELSE r.created_at END,
-      attempt_id = excluded.attempt_id,
-      owner = excluded.owner,
-      lease_until = excluded.lease_until,
-      processing_completed_at = NULL,
-      is_processed = false,
-      status_code = NULL,
-      content_type = NULL,
-      outcome = NULL,
-      response_body = NULL,
-      meta = '',
-      route = excluded.route,
-      http_method = excluded.http_method,
-      tags = excluded.tags,
-      audit_meta = excluded.audit_meta
-    WHERE r.expires_at <= o_now
-       OR (r.state = 'held' AND r.fingerprint = excluded.fingerprint
-           AND (r.attempt_id = excluded.attempt_id OR r.lease_until <= o_now))
-    RETURNING r.fence, r.attempt INTO taken_fence, taken_attempt;
-    IF FOUND THEN
-      RETURN;
-    END IF;
-  END LOOP;
-  o_state := NULL;
+  PERFORM set_config('lock_timeout', a_patience, true), pg_advisory_xact_lock(a_latch);
+  v_now := CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + a_skew;
+  INSERT INTO sameas_records AS r (digest, tenant, scope, key, fingerprint, state, fence, attempt, attempt_id, owner,
+                                   lease_until, created_at, expires_at, route, http_method, tags, audit_meta)
+  VALUES (a_digest, a_tenant, a_scope, a_key, a_fingerprint, 'held', v_now, 1, a_attempt_id, a_owner,
+          v_now + a_lease_for, v_now, v_now + a_retain_for, a_route, a_method, a_tags,
+          CAST(nullif(a_audit_meta, '') AS json))
+  ON CONFLICT (digest) DO UPDATE SET
+    fingerprint = excluded.fingerprint,
+    state = 'held',
+    fence = CASE WHEN r.attempt_id = excluded.attempt_id AND r.state = 'held' AND r.expires_at > v_now
+                 THEN r.fence ELSE greatest(r.fence + 1, v_now) END,
+    attempt = CASE WHEN r.expires_at <= v_now THEN 1
+                   WHEN r.attempt_id = excluded.attempt_id THEN r.attempt ELSE r.attempt + 1 END,
+    expires_at = CASE WHEN r.attempt_id = excluded.attempt_id THEN greatest(r.expires_at, excluded.expires_at)
+                      ELSE excluded.expires_at END,
+    created_at = CASE WHEN r.expires_at <= v_now THEN v_now ELSE r.created_at END,
+    attempt_id = excluded.attempt_id,
+    owner = excluded.owner,
+    lease_until = excluded.lease_until,
+    processing_completed_at = NULL,
+    is_processed = false,
+    status_code = NULL,
+    content_type = NULL,
+    outcome = NULL,
+    response_body = NULL,
+    meta = '',
+    route = excluded.route,
+    http_method = excluded.http_method,
+    tags = excluded.tags,
+    audit_meta = excluded.audit_meta
+  WHERE r.expires_at <= v_now
+     OR (r.state = 'held' AND r.fingerprint = excluded.fingerprint
+         AND (r.attempt_id = excluded.attempt_id OR r.lease_until <= v_now))
+  RETURNING ARRAY[r.fence, r.attempt] INTO v_taken;
+  RETURN v_taken;
 END
 $body$
 
@@ -123,29 +112,38 @@ SELECT fingerprint, state, fence, attempt, attempt_id, lease_until, created_at, 
 FROM sameas_records WHERE digest = :digest
 
 -- name: claim
--- purpose: take the record where that is allowed: fence and attempt, else the record as it is; a row of nulls where it changed meanwhile
-SELECT * FROM sameas_claim_1(
-  :digest, :tenant, :scope, :key, :fingerprint, :attempt_id, :owner, :lease_for, :retain_for, :route, :http_method,
-  :tags, :audit_meta, :latch, :patience, :skew)
+-- purpose: take the record where that is allowed: its fence and attempt; in the same row, the record as it was before
+SELECT CASE WHEN r.expires_at > at.now
+             AND (r.state <> 'held' OR r.fingerprint <> :fingerprint
+                  OR (r.attempt_id <> :attempt_id AND r.lease_until > at.now))
+       THEN NULL
+       ELSE sameas_take_1(:digest, :tenant, :scope, :key, :fingerprint, :attempt_id, :owner, :lease_for, :retain_for,
+                          :route, :http_method, :tags, :audit_meta, :latch, :patience, CAST(:skew AS bigint)) END,
+       r.fingerprint, r.state, r.fence, r.attempt, r.attempt_id, r.lease_until, r.created_at, r.expires_at,
+       r.processing_completed_at, r.outcome, r.content_type, r.meta, r.owner, r.tags, r.route, r.http_method,
+       CAST(r.audit_meta AS text), at.now
+FROM (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint) AS now OFFSET 0) AS at
+LEFT JOIN sameas_records AS r ON r.digest = :digest
 
 -- name: renew
 -- purpose: move the holder's lease on
 UPDATE sameas_records AS r
-SET lease_until = at.now + :lease_for, expires_at = greatest(r.expires_at, at.now + :retain_for)
-FROM (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint) AS now) AS at
+SET lease_until = (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) + :lease_for,
+    expires_at = greatest(r.expires_at, (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) + :retain_for)
 WHERE r.digest = :digest AND r.fence = :fence AND r.attempt_id = :attempt_id AND r.state = 'held'
-  AND r.expires_at > at.now
-RETURNING at.now, r.expires_at
+  AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+RETURNING (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)), r.expires_at
 
 -- name: settle
 -- purpose: the holder hands in a result or a failure that is kept; those who watch the record are told
 UPDATE sameas_records AS r
-SET state = :state, is_processed = true, processing_completed_at = at.now, expires_at = at.now + :retain_for,
+SET state = :state, is_processed = true,
+    processing_completed_at = (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)),
+    expires_at = (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) + :retain_for,
     outcome = :outcome, response_body = :response_body, content_type = :content_type, status_code = :status_code,
     meta = :meta
-FROM (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint) AS now) AS at
 WHERE r.digest = :digest AND r.fence = :fence AND r.attempt_id = :attempt_id AND r.state = 'held'
-  AND r.expires_at > at.now
+  AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
 RETURNING r.processing_completed_at, r.expires_at,
           CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END
 
@@ -153,22 +151,21 @@ RETURNING r.processing_completed_at, r.expires_at,
 -- purpose: whether a settle of this attempt was applied before, its reply lost
 SELECT processing_completed_at, expires_at FROM sameas_records
 WHERE digest = :digest AND fence = :fence AND attempt_id = :attempt_id AND state = :state
-  AND expires_at > (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+  AND expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
 
 -- name: release
 -- purpose: the holder gives the work back; those who watch the record are told
 DELETE FROM sameas_records AS r
-USING (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint) AS now) AS at
 WHERE r.digest = :digest AND r.fence = :fence AND r.attempt_id = :attempt_id AND r.state = 'held'
-  AND r.expires_at > at.now
-RETURNING at.now, at.now, CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END
+  AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+RETURNING (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)), (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)),
+          CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END
 
 -- name: forget
 -- purpose: remove one record, whoever holds it, and tell everybody who listens
 DELETE FROM sameas_records AS r
-USING (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint) AS now) AS at
 WHERE r.digest = :digest
-RETURNING CASE WHEN r.expires_at > at.now THEN at.now END, at.now,
+RETURNING CASE WHEN r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) THEN (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) END, (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)),
           CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text)
 
 -- name: forget_where
@@ -188,7 +185,7 @@ FROM sameas_records WHERE {conditions} ORDER BY created_at DESC, digest DESC LIM
 -- purpose: delete one batch of what has expired, leaving alone what somebody else is at
 WITH gone AS (
   DELETE FROM sameas_records WHERE digest IN (
-    SELECT digest FROM sameas_records WHERE expires_at <= (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+    SELECT digest FROM sameas_records WHERE expires_at <= (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
     ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)
   RETURNING 1)
 SELECT count(*) FROM gone
@@ -232,7 +229,7 @@ INSERT INTO sameas_schema (version) VALUES (:version)
 
 -- name: where_live
 -- purpose: not expired
-expires_at > (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
 
 -- name: where_tenant
 -- purpose: of one tenant

@@ -59,7 +59,9 @@ class CountingExtractor:
             raise ChunkFailedError("overloaded", "try again later")
         return await self._inner.extract_entities(chunk, focus)
 
-    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
+    async def extract_relations(
+        self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus
+    ) -> Found[Claim]:
         return await self._inner.extract_relations(chunk, mentions, focus)
 
 

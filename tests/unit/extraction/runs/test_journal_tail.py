@@ -55,7 +55,9 @@ def test_half_a_line_is_left_for_later(tmp_path: Path, new_bus: Callable[[Path],
     assert tail.read() == [event]
 
 
-def test_a_journal_that_was_taken_over_goes_on_at_the_same_number(tmp_path: Path, new_bus: Callable[[Path], Bus]) -> None:
+def test_a_journal_that_was_taken_over_goes_on_at_the_same_number(
+    tmp_path: Path, new_bus: Callable[[Path], Bus]
+) -> None:
     path = tmp_path / "events.jsonl"
     bus = new_bus(path)
     bus.emit(StageStarted, stage="chunking")

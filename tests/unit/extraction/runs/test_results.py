@@ -47,7 +47,9 @@ async def test_a_run_fills_the_four_tables(tmp_path: Path) -> None:
             '{"trace_id":"t-1"}',
         )
     ]
-    assert rows(tmp_path, "SELECT tenant_id, status, error FROM execution_handles") == [("acme", "completed", None)]
+    assert rows(tmp_path, "SELECT tenant_id, status, error FROM execution_handles") == [
+        ("acme", "completed", None)
+    ]
     assert audit(tmp_path) == ["cache_miss", "extraction_started", "extraction_completed", "cache_hit"]
     assert rows(tmp_path, "SELECT id, version FROM ontologies") == [(ONTOLOGY.iri, ONTOLOGY.version)]
 
@@ -96,7 +98,9 @@ async def test_an_updated_ontology_deletes_its_results_and_says_so(tmp_path: Pat
     await extract(other, extractor)
     await service.invalidate_ontology(ONTOLOGY.iri, ONTOLOGY.version, "sha256:new")
     assert rows(tmp_path, "SELECT tenant_id FROM extraction_results") == [("other",)]
-    ((about,),) = rows(tmp_path, "SELECT metadata FROM extraction_audit_log WHERE event_type = 'ontology_updated'")
+    ((about,),) = rows(
+        tmp_path, "SELECT metadata FROM extraction_audit_log WHERE event_type = 'ontology_updated'"
+    )
     assert '"entriesInvalidated":1' in about
     assert not (await extract(service, extractor)).replayed
     assert (await extract(other, extractor)).replayed
@@ -140,3 +144,11 @@ async def test_a_database_that_cannot_be_written_refuses_and_keeps_no_claim(tmp_
         await extract(service, extractor)
     fresh = service_at(tmp_path)
     assert (await extract(fresh, extractor)).metadata.status == "complete"
+
+
+async def test_a_replay_is_served_though_its_use_cannot_be_noted(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path), CountingExtractor()
+    await extract(service, extractor)
+    with closing(sqlite3.connect(tmp_path / "results.db")) as connection:
+        connection.execute("DROP TABLE extraction_audit_log")
+    assert (await extract(service, extractor)).replayed

@@ -187,3 +187,24 @@ async def test_a_rescan_sets_damage_aside_and_ends_what_nobody_works_on(tmp_path
     assert service.runs.clear_quarantine() == 2
     again = await extract(service, extractor)
     assert (again.replayed, again.metadata.status) == (False, "complete")
+
+
+async def test_a_bound_smaller_than_one_result_spares_the_one_just_made(tmp_path: Path) -> None:
+    service, extractor = make_service(tmp_path, bounds={"max_bytes": 1}), CountingExtractor()
+    first = await extract(service, extractor)
+    second = await extract(service, extractor, f"{TEXT} more")
+    assert (first.folder.exists(), second.folder.exists()) == (False, True)
+
+
+async def test_what_was_set_aside_counts_and_goes_with_age(tmp_path: Path) -> None:
+    import os
+
+    service, extractor = make_service(tmp_path), CountingExtractor()
+    torn = await extract(service, extractor)
+    (torn.folder / "graph.ttl").unlink()
+    again = await extract(service, extractor)
+    (aside,) = (tmp_path / "runs" / ".quarantine").iterdir()
+    os.utime(aside, (0, 0))
+    assert service.runs.prune(max_bytes=int(service.runs.at(again.key.key).size() * 1.2)) == ()
+    assert not aside.exists()
+    assert again.folder.exists()

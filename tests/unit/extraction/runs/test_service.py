@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.events import CacheHit, ErrorRecoverable, ExtractionCompleted, ExtractionStarted, StageCompleted
+from sameas.extraction.events import (
+    CacheHit,
+    ErrorRecoverable,
+    ExtractionCompleted,
+    ExtractionStarted,
+    StageCompleted,
+)
 from sameas.extraction.journal import read_journal
 from sameas.extraction.metadata import RunMetadata
 from sameas.extraction.outputs import FORMATS
