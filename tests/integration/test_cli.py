@@ -213,6 +213,19 @@ def test_an_edit_redoes_only_what_it_touches(extract, folder):
     done = extract("story.txt")
     assert "entity extraction" in done.stderr
     assert "5 chunks reused" in done.stderr
+    assert "6 (5 reused)" in done.stderr
+
+
+def test_the_result_depends_on_nothing_but_its_input(extract, sameas, folder, examples):
+    (folder / "story.txt").write_bytes((EXAMPLE / "story.txt").read_bytes())
+    sameas("learn", str(examples), "--ontology", "company.ttl")
+    answers = {
+        extract(
+            "story.txt", "--quiet", "--concurrency", concurrency, SAMEAS_HOME=f"home-{seed}", PYTHONHASHSEED=seed
+        ).stdout
+        for seed, concurrency in (("1", "1"), ("2", "7"))
+    }
+    assert len(answers) == 1
 
 
 def test_two_at_the_same_time_make_one_run(folder):
@@ -304,6 +317,7 @@ def test_an_error_says_what_where_and_what_to_do(sameas, folder, arguments, code
 def test_a_wrong_setting_is_named(extract, folder):
     assert "SAMEAS_CONCURRENCY" in extract("a.txt", code=2, SAMEAS_CONCURRENCY="many").stderr
     assert "SAMEAS_STOER is not a setting" in extract("a.txt", code=2, SAMEAS_STOER="x").stderr
+    assert "SAMEAS_DATABASE" in extract("a.txt", code=2, SAMEAS_DATABASE="ftp://x/y").stderr
     assert "is no kind of store" in extract("a.txt", code=2, SAMEAS_STORE="ftp://x").stderr
     (folder / "sameas.toml").write_text("concurrency = 'many'\n")
     assert "sameas.toml, concurrency" in extract("a.txt", code=2).stderr

@@ -77,10 +77,16 @@ print(json.dumps({
 
 
 def start(
-    home: Path, *, point: str = "", pause: float = 0, concurrency: int = 1, seed: str = "0"
+    home: Path,
+    *,
+    point: str = "",
+    pause: float = 0,
+    concurrency: int = 1,
+    seed: str = "0",
+    lease: float = 30.0,
 ) -> subprocess.Popen:
     home.mkdir(parents=True, exist_ok=True)
-    arguments = [str(home), point, str(pause), str(concurrency), str(LEASE)]
+    arguments = [str(home), point, str(pause), str(concurrency), str(lease)]
     return subprocess.Popen(
         [sys.executable, "-c", WORKER, *arguments],
         cwd=ROOT,
@@ -120,7 +126,7 @@ def test_two_processes_at_once_make_one_run(tmp_path: Path) -> None:
 
 
 async def test_after_kill_9_the_next_run_goes_on_from_the_checkpoints(tmp_path: Path) -> None:
-    worker = start(tmp_path, point="chunk 17")
+    worker = start(tmp_path, point="chunk 17", lease=LEASE)
     worker.communicate()
     assert worker.returncode == -signal.SIGKILL
     (folder,) = (tmp_path / "runs").glob("sha256-*")
@@ -143,7 +149,7 @@ async def test_after_kill_9_the_next_run_goes_on_from_the_checkpoints(tmp_path: 
 
 
 async def test_killed_before_the_result_was_listed_it_is_put_together_again(tmp_path: Path) -> None:
-    worker = start(tmp_path, point="after artefacts")
+    worker = start(tmp_path, point="after artefacts", lease=LEASE)
     worker.communicate()
     assert worker.returncode == -signal.SIGKILL
     extractor = CountingExtractor()
@@ -153,7 +159,7 @@ async def test_killed_before_the_result_was_listed_it_is_put_together_again(tmp_
 
 
 async def test_killed_before_the_record_was_completed_the_result_is_adopted(tmp_path: Path) -> None:
-    worker = start(tmp_path, point="after metadata")
+    worker = start(tmp_path, point="after metadata", lease=LEASE)
     worker.communicate()
     assert worker.returncode == -signal.SIGKILL
     (folder,) = (tmp_path / "runs").glob("sha256-*")

@@ -20,6 +20,7 @@ from sameas.once.record import (
 )
 from sameas.once.store import AsyncStore, Selection, Store
 from sameas.stores.memory import MemoryBackend
+from sameas.stores import postgres
 from sameas.stores.redis import open_backend
 from sameas.stores.tiered import Announcing, TieredBackend
 from sameas.testing import MovableClock
@@ -350,3 +351,24 @@ def keep(tier):
     if not watching:
         wait_until(lambda: tier._drops > drops)
     wait_until(lambda: isinstance(Store(tier).claim(request()), Replay) and len(tier) > 0)
+
+
+class TestBeforePostgres:
+    @pytest.fixture
+    def tiers(self, postgres_url):
+        pair = [TieredBackend(postgres.open_backend(postgres_url, listen_url=postgres_url), ttl=3_600.0) for _ in range(2)]
+        yield pair
+        for backend in pair:
+            backend.close()
+
+    @pytest.mark.parametrize("by", ["key", "tag", "scope", "tenant"])
+    def test_forget_reaches_the_tiers_of_others(self, tiers, by):
+        here, there = (Store(backend) for backend in tiers)
+        finish(there)
+        keep(tiers[0])
+        if by == "key":
+            there.forget(identity())
+        else:
+            assert there.forget_where(Selection(**{by: {"tag": "t"}.get(by, by)})) == 1
+        wait_until(lambda: len(tiers[0]) == 0)
+        assert isinstance(here.claim(request(attempt="b")), Acquired)

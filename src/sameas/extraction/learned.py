@@ -124,7 +124,7 @@ class LearnedExtractor:
                     places[place] = end
                 elif end.kind != "literal" and known.kind == "name":
                     places[place] = self._better(known, end)
-        items = sorted(places.values(), key=lambda mention: mention.order)
+        items = _outermost(places.values())
         return Found(tuple(items), self._notes(found.notes))
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
@@ -193,12 +193,12 @@ class LearnedExtractor:
         if not 0 <= start < stop <= len(chunk.text):
             return None
         near = seen.overlapping(start, stop)
-        if len(near) > 1:
-            near = [mention for mention in near if (mention.start, mention.end) == (start, stop)]
-            if not near:
-                return None
-        if near:
-            return near[0]
+        exact = [mention for mention in near if (mention.start, mention.end) == (start, stop)]
+        if exact or len(near) == 1:
+            return (exact or near)[0]
+        # "The Books of Mr. Lessmore": one name to those who learned it, two to the lexicon.
+        if any(mention.start < start or mention.end > stop for mention in near):
+            return None
         individual = self._individuals.get(fold_phrase(end.value), "")
         types = self._index.individuals[individual].types if individual else ()
         return Mention(
@@ -238,6 +238,15 @@ class _Seen:
 
     def overlapping(self, start: int, end: int) -> list[Mention]:
         return [mention for mention in self._mentions if mention.start < end and start < mention.end]
+
+
+def _outermost(mentions: Iterable[Mention]) -> list[Mention]:
+    """Mentions in order, without those inside another."""
+    kept: list[Mention] = []
+    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, one.order)):
+        if not kept or mention.end > kept[-1].end:
+            kept.append(mention)
+    return sorted(kept, key=lambda one: one.order)
 
 
 def _overlap(one: Mention, other: Mention) -> bool:

@@ -25,6 +25,8 @@ CHANNEL = "sameas"
 EVERYTHING = "*"
 
 Wake = Callable[[], None]
+# Told the digest of a record, or None where many may have gone.
+Drop = Callable[[bytes | None], None]
 
 # A new waiter's record is marked within this time.
 _TICK = 0.01
@@ -52,6 +54,7 @@ class PostgresWaker:
         self._lock = threading.Lock()
         self._listeners: dict[bytes, dict[Wake, None]] = {}
         self._unmarked: set[bytes] = set()
+        self._drops: list[Drop] = []
         self._thread: threading.Thread | None = None
 
     @property
@@ -63,10 +66,27 @@ class PostgresWaker:
         with self._lock:
             self._listeners.setdefault(digest, {})[wake] = None
             self._unmarked.add(digest)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="sameas-listen", daemon=True)
-                self._thread.start()
+            self._start()
         return partial(self._unlisten, digest, wake)
+
+    def watch(self, drop: Drop) -> Callable[[], None]:
+        """Call `drop`, from any thread, for each record that is told of, which every forgotten one is; returns what
+        ends the watching."""
+        with self._lock:
+            self._drops.append(drop)
+            self._start()
+        return partial(self._unwatch, drop)
+
+    def _start(self) -> None:
+        """Under the lock."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="sameas-listen", daemon=True)
+            self._thread.start()
+
+    def _unwatch(self, drop: Drop) -> None:
+        with self._lock:
+            if drop in self._drops:
+                self._drops.remove(drop)
 
     def _unlisten(self, digest: bytes, wake: Wake) -> None:
         with self._lock:
@@ -94,7 +114,7 @@ class PostgresWaker:
         while True:
             now = monotonic()
             with self._lock:
-                waited_for = bool(self._listeners)
+                waited_for = bool(self._listeners or self._drops)
                 digests = list(self._listeners) if now >= mark_all_at else list(self._unmarked)
                 self._unmarked.clear()
             if waited_for:
@@ -116,7 +136,7 @@ class PostgresWaker:
     def _ended(self) -> bool:
         """Whether nobody waits; the thread is then gone for whoever comes next."""
         with self._lock:
-            if self._listeners:
+            if self._listeners or self._drops:
                 return False
             self._thread = None
             return True
@@ -128,13 +148,19 @@ class PostgresWaker:
         if payload == EVERYTHING:
             self._wake_all()
             return
+        digest = bytes.fromhex(payload)
         with self._lock:
-            wakes = list(self._listeners.get(bytes.fromhex(payload), ()))
+            wakes, drops = list(self._listeners.get(digest, ())), list(self._drops)
         for wake in wakes:
             wake()
+        for drop in drops:
+            drop(digest)
 
     def _wake_all(self) -> None:
         with self._lock:
             wakes = [wake for listeners in self._listeners.values() for wake in listeners]
+            drops = list(self._drops)
         for wake in wakes:
             wake()
+        for drop in drops:
+            drop(None)

@@ -133,7 +133,7 @@ class AsyncClusterLink:
             "socket_connect_timeout": timeout,
             "max_connections": at_most,
         }
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Any]] = WeakKeyDictionary()
         self._inherited: list[Any] = []
         renew_after_fork(self)
 
@@ -143,7 +143,7 @@ class AsyncClusterLink:
 
     async def call(self, command: Lua) -> Any:
         _no_wait(command)
-        client = self._client()
+        client = await self._ready()
         try:
             try:
                 return await client.execute_command(*remembered(command))
@@ -157,7 +157,7 @@ class AsyncClusterLink:
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
     async def heads(self, keys: Sequence[tuple[bytes, int]]) -> list[bytes]:
-        client = self._client()
+        client = await self._ready()
         asked = (client.getrange(key, 0, size - 1) for key, size in keys)
         try:
             return [_bytes(reply) for reply in await asyncio.gather(*asked, return_exceptions=True)]
@@ -166,9 +166,8 @@ class AsyncClusterLink:
 
     async def scan(self, step: Scan) -> tuple[Position | None, list[bytes]]:
         number, position = step.position
-        client = self._client()
+        client = await self._ready()
         try:
-            await client.initialize()
             nodes = _in_order(client.get_primaries())
             positions, keys = await client.scan(
                 position, match=step.match, count=step.count, target_nodes=nodes[number]
@@ -178,27 +177,35 @@ class AsyncClusterLink:
         return _next(number, len(nodes), positions), keys
 
     async def clock(self) -> int:
-        client = self._client()
+        client = await self._ready()
         try:
-            await client.initialize()
             seconds, micros = await client.time(target_nodes=client.get_random_node())
         except _BROKEN as error:
             raise translated(error) from error
         return int(seconds) * 1_000_000 + int(micros)
 
     async def close(self) -> None:
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.aclose()
+        opening = self._clients.pop(asyncio.get_running_loop(), None)
+        if opening is not None and opening.done() and opening.exception() is None:
+            await opening.result().aclose()
 
-    def _client(self) -> Any:
+    async def _ready(self) -> Any:
+        """The client of this loop. The first caller opens it and the others wait: redis-py's own opening is not made
+        for several tasks at once."""
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = redis.asyncio.cluster.RedisCluster.from_url(
-                self._url, protocol=2, retry=Retry(NoBackoff(), 2), **self._settings
-            )
-        return client
+        opening = self._clients.get(loop)
+        if opening is None or (opening.done() and opening.exception() is not None):
+            opening = self._clients[loop] = loop.create_task(self._open())
+        try:
+            return await asyncio.shield(opening)
+        except _BROKEN as error:
+            raise translated(error) from error
+
+    async def _open(self) -> Any:
+        client: Any = redis.asyncio.cluster.RedisCluster.from_url(
+            self._url, protocol=2, retry=Retry(NoBackoff(), 2), **self._settings
+        )
+        return await client.initialize()
 
 
 def _no_wait(command: Lua) -> None:

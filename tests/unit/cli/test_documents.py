@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from sameas.cli import documents
 from sameas.cli.documents import find_sources, read_source
 from sameas.cli.errors import CliError
 
@@ -65,3 +66,22 @@ def test_an_empty_document_is_refused(folder):
     (folder / "empty.txt").write_text(" \n")
     with pytest.raises(CliError, match=r"empty\.txt is empty"):
         read_source(find_sources(["empty.txt"])[0])
+
+
+def test_a_long_text_comes_in_pieces_that_make_the_whole(folder, monkeypatch):
+    monkeypatch.setattr(documents, "LONG", 100)
+    monkeypatch.setattr(documents, "_BLOCK", 7)
+    text = "Zürich, 北京 and Łódź. " * 20
+    (folder / "long.txt").write_text(text, "utf-8-sig")
+    pieces = read_source(find_sources(["long.txt"])[0])
+    assert not isinstance(pieces, str)
+    assert "".join(pieces) == text
+
+
+def test_a_long_text_in_another_encoding_is_read_whole_or_refused(folder, monkeypatch):
+    monkeypatch.setattr(documents, "LONG", 100)
+    (folder / "long.txt").write_text("Zürich. " * 50, "utf-16")
+    assert read_source(find_sources(["long.txt"])[0]) == "Zürich. " * 50
+    (folder / "latin.txt").write_bytes("Zürich. ".encode("latin-1") * 50)
+    with pytest.raises(CliError, match="Save it as UTF-8"):
+        "".join(read_source(find_sources(["latin.txt"])[0]))

@@ -115,6 +115,15 @@ def test_ends_take_the_places_of_the_lexicons_mentions(index):
     assert relation.evidence[0].text == text
 
 
+def test_a_name_that_the_lexicon_takes_for_two_is_one(index):
+    text = "People buy Das Buch: Mr. Lessmore at Falke Uhren GmbH."
+    graph = run(
+        index, LearnedExtractor(index, Parrot(("Falke Uhren GmbH", "produces", "Das Buch: Mr. Lessmore"))), text
+    )
+    assert facts(graph) == {("Falke Uhren GmbH", "produces", "Das Buch: Mr. Lessmore")}
+    assert "Lessmore" not in {entity.name for entity in graph.entities}
+
+
 def test_what_domain_and_range_forbid_is_not_offered(index):
     text = "Berta Kunz was born in Passau on 3 May 1950."
     parrot = Parrot(("Passau", "founder", "Berta Kunz"), ("Berta Kunz", "employees", "3 May 1950"))

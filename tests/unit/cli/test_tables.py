@@ -25,6 +25,12 @@ def test_a_terminal_gets_a_drawn_table_and_brackets_are_no_markup():
     assert "━" in stream.getvalue()
 
 
+def test_wide_characters_take_two_columns():
+    stream = io.StringIO()
+    print_table(("name", "kind"), [["蓝石", "x"], ["cafe\u0301", "y"]], to=stream)
+    assert stream.getvalue().splitlines() == ["name  kind", "蓝石  x", "cafe\u0301  y"]
+
+
 def test_plain_keeps_rich_out():
     stream = Terminal()
     print_table(("name", "count"), ROWS, to=stream, plain=True)

@@ -72,7 +72,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
 
 def test_the_bound_holds_without_anybody_asking(tmp_path: Path) -> None:
     kept = FileCheckpoints(tmp_path, max_bytes=100_000)
-    for number in range(600):
+    for number in range(300):
         kept.save("grounding", digest(str(number)), b"x" * 950)
     assert sum(path.stat().st_size for path in files(tmp_path)) <= 115_000
 

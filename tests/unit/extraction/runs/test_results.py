@@ -74,6 +74,18 @@ async def test_a_result_is_found_in_the_database_when_its_folder_is_gone(tmp_pat
     assert extractor.asked == []
 
 
+async def test_a_damaged_folder_is_put_back_from_the_database(tmp_path: Path) -> None:
+    service, extractor = service_at(tmp_path), CountingExtractor()
+    done = await extract(service, extractor)
+    (done.folder / "graph.ttl").write_bytes(b"")
+    extractor.asked, told = [], []
+    again = await extract(service, extractor, on_event=told.append)
+    assert (again.graph, extractor.asked) == (done.graph, [])
+    assert [event.type for event in told] == ["error_recoverable", "cache_hit"]
+    assert [path.name for path in (tmp_path / "runs" / ".quarantine").iterdir()] == [f"{done.key.key}-1"]
+    assert (await extract(service, extractor)).replayed
+
+
 async def test_failed_and_partial_runs_are_failed_handles(tmp_path: Path) -> None:
     service, extractor = service_at(tmp_path), CountingExtractor()
     extractor.breaks = True

@@ -1,5 +1,6 @@
 """Runs are listed, found by a part of their key, removed, repaired and kept within a size."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Clock:
-    """A clock that goes an hour and a bit with every look it is told to."""
+    """A clock that stands still until it is moved."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
@@ -114,8 +115,6 @@ async def fill(service: ExtractionService, clock: Clock, count: int) -> list[str
 
 def age(service: ExtractionService, keys: list[str], clock: Clock) -> None:
     """Files carry this machine's time; give the folders the test's."""
-    import os
-
     for hours, key in enumerate(reversed(keys), 2):
         then = clock.now - hours * 3600
         os.utime(service.runs.at(key).path, (then, then))
@@ -197,8 +196,6 @@ async def test_a_bound_smaller_than_one_result_spares_the_one_just_made(tmp_path
 
 
 async def test_what_was_set_aside_counts_and_goes_with_age(tmp_path: Path) -> None:
-    import os
-
     service, extractor = make_service(tmp_path), CountingExtractor()
     torn = await extract(service, extractor)
     (torn.folder / "graph.ttl").unlink()

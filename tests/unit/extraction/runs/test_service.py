@@ -8,7 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from sameas import open_async_store
 from sameas.extraction.events import (
     CacheHit,
     ErrorRecoverable,
@@ -17,7 +19,7 @@ from sameas.extraction.events import (
     StageCompleted,
 )
 from sameas.extraction.journal import read_journal
-from sameas.extraction.metadata import RunMetadata
+from sameas.extraction.metadata import FileDigest, RunMetadata
 from sameas.extraction.outputs import FORMATS
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.run_record import SCOPE
@@ -200,15 +202,8 @@ def tamper_twice(folder: Path) -> None:
     tamper(folder)
     path = folder / "metadata.json"
     metadata = RunMetadata.from_json(path.read_bytes())
-    changed = type(metadata.files["entities.json"]).of((folder / "entities.json").read_bytes())
-    files = {**metadata.files, "entities.json": changed}
-    path.write_bytes(json_of(metadata, files))
-
-
-def json_of(metadata: RunMetadata, files: dict[str, object]) -> bytes:
-    from msgspec.structs import replace
-
-    return replace(metadata, files=files).to_json()
+    changed = FileDigest.of((folder / "entities.json").read_bytes())
+    path.write_bytes(replace(metadata, files={**metadata.files, "entities.json": changed}).to_json())
 
 
 def lose_a_file(folder: Path) -> None:
@@ -369,12 +364,6 @@ async def test_a_replay_needs_no_graph_library(tmp_path: Path) -> None:
     assert answer.stdout.split() == ["True", "False"]
 
 
-def test_the_contract_of_the_constructor() -> None:
+def test_a_database_of_another_kind_is_refused_clearly(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="SQLite file"):
-        ExtractionService(home=Path(), store=make_store(), database="postgresql://x")
-
-
-def make_store():
-    from sameas import open_async_store
-
-    return open_async_store("memory://")
+        ExtractionService(home=tmp_path, store=open_async_store("memory://"), database="postgresql://x")

@@ -1,0 +1,70 @@
+"""What a replay costs from the command line, beyond Python's own start: `./run bench cli_replay [ROUNDS]`.
+
+The same text and ontology are extracted once, and then asked for again in new processes, taking turns with a Python
+that does nothing. The median of the rounds counts; processor time is printed beside it, because it hardly depends on
+what else the machine does.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+
+LIMIT = 0.400
+ROUNDS = 15
+COMMAND = ["-m", "sameas.cli", "extract", "story.txt", "--ontology", "company.ttl"]
+NOTHING = ["-c", "pass"]
+
+
+def main(rounds: str = str(ROUNDS)) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("story.txt", "company.ttl", "examples.jsonl"):
+            Path(folder, name).write_bytes(files("sameas.example").joinpath(name).read_bytes())
+        _measure(folder, int(rounds), "with the lexicon")
+        learn = ["-m", "sameas.cli", "learn", "examples.jsonl", "--ontology", "company.ttl"]
+        subprocess.run([sys.executable, *learn], cwd=folder, env=_environment(), check=True, capture_output=True)
+        _measure(folder, int(rounds), "with a learned model")
+
+
+def _measure(folder: str, rounds: int, name: str) -> None:
+    first, _, said = _timed(folder, COMMAND)
+    if "complete" not in said:
+        raise SystemExit(f"the first run was not complete: {said}")
+    floors, replays = [], []
+    for _ in range(rounds):
+        floors.append(_timed(folder, NOTHING))
+        replays.append(_timed(folder, COMMAND))
+        if "replayed" not in replays[-1][2]:
+            raise SystemExit(f"not a replay: {replays[-1][2]}")
+    wall = median(one[0] for one in replays) - median(one[0] for one in floors)
+    cpu = median(one[1] for one in replays) - median(one[1] for one in floors)
+    verdict = "yes" if wall < LIMIT else "MISSED"
+    print(
+        f"replay {name:<21} {wall * 1000:5.0f} ms beyond Python's start ({cpu * 1000:.0f} ms of processor time; "
+        f"under {LIMIT * 1000:.0f} ms: {verdict}), first run {first * 1000:.0f} ms in all"
+    )
+
+
+def _timed(folder: str, arguments: list[str]) -> tuple[float, float, str]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=_environment(), capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, used, done.stderr
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("SAMEAS_")}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

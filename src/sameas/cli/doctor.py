@@ -1,0 +1,144 @@
+"""`sameas doctor`: the settings in force, and whether everything that they name really works.
+
+Rule: nothing is believed. The store is opened, and a key is claimed, read and released in it; the home folder is
+written to. What is wrong comes with what to do; the exit code says whether anything is.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Literal, NamedTuple
+
+import typer
+
+from sameas.cli.errors import ExitCode, explain
+from sameas.cli.tables import print_table
+from sameas.settings import Settings, hide_password, load_settings
+
+Verdict = Literal["ok", "warning", "failed"]
+_SCOPE = "sameas.doctor"
+_LEASE = 10_000_000
+_PACKAGES = (
+    "msgspec", "pyoxigraph", "ahocorasick-rs", "rapidfuzz", "numpy", "scipy", "typer", "rich", "redis", "psycopg",
+    "sqlalchemy", "pypdf", "python-docx", "pyshacl",
+)  # fmt: skip
+_LEVELS: dict[str, Verdict] = {"fine": "ok", "warning": "warning", "unknown": "warning", "refused": "failed"}
+
+
+class Check(NamedTuple):
+    """One thing that was tried."""
+
+    name: str
+    verdict: Verdict
+    said: str
+
+
+def command(*, json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False) -> None:
+    """Print what is in force and try everything that is configured."""
+    settings = load_settings()
+    checks = [*_checks(settings)]
+    if json:
+        import msgspec
+
+        whole = {
+            "settings": {name: {"value": value, "from": source} for name, value, source in settings.shown()},
+            "versions": dict(_versions()),
+            "checks": [check._asdict() for check in checks],
+        }
+        print(msgspec.json.encode(whole).decode())
+    else:
+        print_table(("setting", "value", "from"), settings.shown(), to=sys.stdout)
+        print()
+        print_table(("package", "version"), [*_versions()], to=sys.stdout)
+        print()
+        print_table(("check", "result", "what was seen"), checks, to=sys.stdout)
+    raise typer.Exit(ExitCode.UNAVAILABLE if any(check.verdict == "failed" for check in checks) else ExitCode.OK)
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    import sqlite3
+
+    from sameas import __version__
+
+    yield "sameas", __version__
+    yield "python", platform.python_version()
+    yield "sqlite", sqlite3.sqlite_version
+    for package in _PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, "not installed"
+
+
+def _checks(settings: Settings) -> Iterator[Check]:
+    yield _home(settings)
+    yield _store(settings)
+    if settings.store_url.startswith("redis"):
+        yield from _redis(settings)
+    if settings.database:
+        yield _database(settings)
+
+
+def _home(settings: Settings) -> Check:
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=settings.home, prefix=".sameas-doctor-") as file:
+            file.write(b"written")
+    except OSError as error:
+        return Check("home", "failed", f"{explain(error)[0]}, or set SAMEAS_HOME")
+    return Check("home", "ok", f"{settings.home.resolve()} can be written")
+
+
+def _store(settings: Settings) -> Check:
+    from sameas.connections import open_store
+    from sameas.identity.ids import uuid7
+    from sameas.once.intake import identity_of
+    from sameas.once.record import Accepted, Acquired, ClaimRequest, Lease
+
+    where = hide_password(settings.store_url)
+    attempt = str(uuid7())
+    identity = identity_of(_SCOPE, attempt)
+    try:
+        with open_store(settings.store_url) as store:
+            claim = store.claim(ClaimRequest(identity, "", attempt, _LEASE, _LEASE))
+            if not isinstance(claim, Acquired):
+                return Check("store", "failed", f"{where} gave a new key to somebody else: {type(claim).__name__}")
+            seen = store.read(identity)
+            released = store.release(Lease(identity, claim.fence, attempt))
+    except Exception as error:
+        return Check("store", "failed", f"{where}: {_plainly(error)}")
+    if seen is None or not isinstance(released, Accepted):
+        return Check("store", "failed", f"{where} does not keep what it was given")
+    return Check("store", "ok", f"{where}: a key was claimed, read and released")
+
+
+def _redis(settings: Settings) -> Iterator[Check]:
+    from sameas.stores.redis import health
+
+    try:
+        for finding in health(settings.store_url):
+            yield Check(f"redis {finding.subject}", _LEVELS[finding.level], finding.message)
+    except Exception as error:
+        yield Check("redis", "failed", _plainly(error))
+
+
+def _database(settings: Settings) -> Check:
+    from sameas.extraction.results import ResultTables
+
+    where = hide_password(settings.database)
+    try:
+        ResultTables(settings.database, tenant=settings.tenant).keys("sha256-")
+    except Exception as error:
+        return Check("database", "failed", f"{where}: {_plainly(error)}")
+    return Check("database", "ok", f"{where}: the tables of results are there")
+
+
+def _plainly(error: Exception) -> str:
+    """The error in one line, without a hint at tracebacks that nobody needs here."""
+    if isinstance(error, ModuleNotFoundError):
+        return explain(error)[0]
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,292 @@
+"""`sameas extract`: documents in, graphs out; the same work a second time is a replay.
+
+Its arguments are read by argparse, unlike those of the other commands: Typer brings pydantic along, which alone takes
+half of the time that a replay may take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sameas.cli.documents import Source, find_sources, read_source
+from sameas.cli.errors import CliError, ExitCode, report, worst
+from sameas.cli.extractors import EXTRACTORS, choose_extractor
+from sameas.cli.formats import EXTENSIONS, FORMATS, STREAMS, Format
+from sameas.cli.progress import open_progress
+from sameas.cli.registry import find_ontology
+from sameas.cli.service import open_service
+from sameas.cli.summary import Reuse, Row, print_summary
+from sameas.extraction.events import Event
+from sameas.extraction.extractor import Extractor
+from sameas.extraction.outputs import DEFAULT_BASE
+from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.service import Extraction, ExtractionService
+from sameas.ontology.load import load_ontology
+from sameas.ontology.model import Ontology
+from sameas.settings import load_settings
+
+SHORT = "Extract entities and relations from documents, true to an ontology."
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is the same for all documents of a command."""
+
+    ontology: Ontology
+    extractor: Extractor
+    settings: PipelineSettings
+    base: str
+    format: Format
+    out: Path | None
+    several: bool
+    quiet: bool
+    json: bool
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The arguments of the command."""
+    parser = argparse.ArgumentParser(
+        prog="sameas extract",
+        description=SHORT,
+        epilog="The graph goes to stdout or --out, the summary to stderr. Exit codes: 0 all complete, 1 failed, 2 "
+        "wrong usage, 3 a partial result, 4 bad input, 5 store or work not available now, 130 interrupted.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "documents",
+        nargs="+",
+        metavar="FILE|-|TEXT",
+        help="files, patterns, '-' for standard input, texts in quotes",
+    )
+    add("--ontology", "-o", required=True, metavar="FILE", help="a file, or the name of one that was added")
+    add("--imports", type=Path, metavar="DIR", help="a folder that answers owl:imports")
+    add("--examples", type=Path, metavar="FILE", help="learn from these first; kept for the next time")
+    add(
+        "--format",
+        "-f",
+        choices=FORMATS,
+        default="turtle",
+        help="how the graph is written; turtle by default",
+    )
+    add("--out", type=Path, metavar="FILE", help="write to this file, or one file each into this folder")
+    add("--extractor", choices=EXTRACTORS, help="by default learned, if there is a model, else lexicon")
+    add("--base", metavar="IRI", help="what the IRIs of entities begin with")
+    add("--concurrency", type=_at_least_one, metavar="N", help="chunks at a time; never changes the result")
+    add(
+        "--deadline",
+        type=_positive,
+        metavar="S",
+        help="seconds after which what is there is given as partial",
+    )
+    add("--quiet", "-q", action="store_true", help="nothing on stderr but errors")
+    add("--json", action="store_true", help="one JSON object for each document on stdout")
+    add("--debug", action="store_true", help="show tracebacks")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> ExitCode:
+    """Do the command."""
+    parser = build_parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return ExitCode.USAGE
+    given = parser.parse_intermixed_args(arguments)
+    settings = load_settings()
+    sources = find_sources(given.documents)
+    several = len(sources) > 1
+    _check_output(given.format, given.out, several=several, json=given.json)
+    path = find_ontology(given.ontology, settings)
+    loaded = load_ontology(path, imports_dir=given.imports, cache_dir=settings.cache / "ontologies")
+    _say_unresolved(loaded, quiet=given.quiet)
+    model = None
+    if given.examples is not None:
+        if given.extractor == "lexicon":
+            raise CliError("--examples needs the learned extractor", todo="Leave --extractor out", code=ExitCode.USAGE)
+        from sameas.cli.models import model_from
+
+        model = model_from(given.examples, ontology=loaded, settings=settings, quiet=given.quiet)
+    plan = Plan(
+        ontology=loaded,
+        extractor=choose_extractor(loaded, path=path, wanted=given.extractor, model=model),
+        settings=PipelineSettings(
+            concurrency=given.concurrency or settings.concurrency, deadline_seconds=given.deadline
+        ),
+        base=_checked_base(given.base or settings.base),
+        format=given.format,
+        out=given.out,
+        several=several,
+        quiet=given.quiet,
+        json=given.json,
+    )
+
+    async def work() -> list[Row]:
+        async with open_service(settings) as service:
+            return await _extract_all(service, sources, plan)
+
+    rows = asyncio.run(_until_terminated(work()))
+    if not given.quiet:
+        print_summary(rows)
+    return worst([row.code for row in rows])
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it must be 1 or more")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError("it must be more than 0")
+    return number
+
+
+async def _until_terminated(work: Any) -> list[Row]:
+    """The work, cancelled by SIGTERM so that its claim is given back before the program ends."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    terminated: list[bool] = []
+
+    def terminate() -> None:
+        terminated.append(True)
+        task.cancel()
+
+    # Windows has no such handlers; there the lease ends the claim.
+    with suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGTERM, terminate)
+    try:
+        rows: list[Row] = await task
+    except asyncio.CancelledError:
+        if terminated:
+            raise CliError("ended by SIGTERM; its claim was given back", code=ExitCode.TERMINATED) from None
+        raise
+    return rows
+
+
+async def _extract_all(service: ExtractionService, sources: Sequence[Source], plan: Plan) -> list[Row]:
+    rows = []
+    for source in sources:
+        began = time.monotonic()
+        try:
+            reused = Reuse()
+            extraction = await _extract(service, source, plan, reused)
+            _write(service, extraction, source, plan)
+        except (BrokenPipeError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if not plan.several:
+                raise
+            # One bad document of many does not cost the others.
+            print(f"{source.name}: ", end="", file=sys.stderr)
+            rows.append(Row(source.name, report(error), time.monotonic() - began))
+            continue
+        code = ExitCode.OK if extraction.metadata.status == "complete" else ExitCode.PARTIAL
+        rows.append(Row(source.name, code, time.monotonic() - began, extraction, reused.chunks))
+    return rows
+
+
+async def _extract(service: ExtractionService, source: Source, plan: Plan, reused: Reuse) -> Extraction:
+    text = read_source(source)
+    progress = open_progress(source.name, quiet=plan.quiet)
+
+    def show(event: Event) -> None:
+        reused.count(event)
+        progress.show(event)
+
+    try:
+        return await service.extract(
+            text,
+            ontology=plan.ontology,
+            extractor=plan.extractor,
+            settings=plan.settings,
+            document=source.path.name if source.path is not None else "",
+            base=plan.base,
+            on_event=show,
+        )
+    finally:
+        progress.close()
+
+
+def _write(service: ExtractionService, extraction: Extraction, source: Source, plan: Plan) -> None:
+    target = _target(plan, source)
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(service.render(extraction, plan.format))
+    if plan.json:
+        _emit(msgspec.json.encode(_as_json(extraction, source, target)) + b"\n")
+    elif target is None:
+        _emit(service.render(extraction, plan.format))
+
+
+def _target(plan: Plan, source: Source) -> Path | None:
+    if plan.out is None or not (plan.several or plan.out.is_dir()):
+        return plan.out
+    name = source.path.stem if source.path is not None else source.name.replace(" ", "-")
+    return plan.out / f"{name}{EXTENSIONS[plan.format]}"
+
+
+def _as_json(extraction: Extraction, source: Source, target: Path | None) -> dict[str, Any]:
+    metadata, graph = extraction.metadata, extraction.graph
+    return {
+        "document": source.name,
+        "idempotencyKey": str(extraction.key),
+        "status": metadata.status,
+        "outcome": metadata.outcome,
+        "cacheHit": extraction.replayed,
+        "shared": extraction.shared,
+        "computedAt": metadata.completed_at,
+        "folder": str(extraction.folder),
+        "out": None if target is None else str(target),
+        "entities": graph.entities,
+        "relations": graph.relations,
+        "rejectedCount": len(graph.rejected),
+        "notes": graph.notes,
+    }
+
+
+def _emit(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _say_unresolved(ontology: Ontology, *, quiet: bool) -> None:
+    for iri in ontology.unresolved_imports if not quiet else ():
+        print(
+            f"note: owl:imports {iri} was not read; put the file into a folder and give --imports",
+            file=sys.stderr,
+        )
+
+
+def _check_output(format_: Format, out: Path | None, *, several: bool, json: bool) -> None:
+    if several and out is not None and out.is_file():
+        raise CliError(f"{out} is one file, but there are several documents", todo="Give a folder", code=ExitCode.USAGE)
+    if several and out is None and not json and format_ not in STREAMS:
+        raise CliError(
+            f"several graphs as {format_} do not fit on one stream",
+            todo="Give --out FOLDER, or --json",
+            code=ExitCode.USAGE,
+        )
+
+
+def _checked_base(base: str) -> str:
+    from sameas.extraction.outputs import OutputContext
+
+    try:
+        OutputContext(key="", base=base)
+    except ValueError as error:
+        raise CliError(
+            str(error), todo=f"Such as {DEFAULT_BASE} or https://example.org/", code=ExitCode.USAGE
+        ) from error
+    return base

@@ -1,0 +1,166 @@
+"""`sameas runs`: what was extracted before, from the folders in `runs/`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+import typer
+
+from sameas.cli.errors import CliError
+from sameas.cli.formats import Format
+from sameas.cli.service import open_service
+from sameas.cli.tables import print_table
+from sameas.extraction.outputs.context import local_name
+from sameas.extraction.runs import Run
+from sameas.extraction.service import ExtractionService
+from sameas.settings import load_settings
+
+T = TypeVar("T")
+app = typer.Typer(
+    help="Runs: list, show, events, rm. A key may be cut to its first 8 hex digits.", no_args_is_help=True
+)
+Key = Annotated[str, typer.Argument(help="A key, or at least 8 hex digits of one.")]
+
+
+@app.command("list")
+def list_runs(
+    *,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 20,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """The runs, newest first."""
+    found = _with_service(lambda service: service.runs.list(limit=limit))
+    if json:
+        for metadata in found:
+            print(msgspec.json.encode(metadata).decode())
+        return
+    if not found:
+        print("no runs yet: `sameas extract FILE --ontology FILE` makes one", file=sys.stderr)
+        return
+    rows = [
+        [
+            metadata.idempotency_key[:19],
+            metadata.status + (", superseded" if metadata.superseded_at else ""),
+            str(metadata.entity_count),
+            str(metadata.relation_count),
+            metadata.started_at[:19].replace("T", " "),
+            metadata.extractor.name,
+            metadata.document,
+        ]
+        for metadata in found
+    ]
+    print_table(
+        ("key", "status", "entities", "relations", "started (UTC)", "extractor", "document"),
+        rows,
+        to=sys.stdout,
+    )
+
+
+@app.command()
+def show(
+    key: Key,
+    *,
+    format_: Annotated[
+        Format | None, typer.Option("--format", "-f", help="Print the graph in this format instead.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="The metadata as JSON.")] = False,
+) -> None:
+    """A run's metadata and what it found, or its graph in any format."""
+
+    def work(service: ExtractionService) -> bytes | None:
+        run = _find(service, key)
+        if format_ is not None:
+            return service.render(run, format_)
+        if json:
+            return run.metadata.to_json()
+        _print_run(run)
+        return None
+
+    data = _with_service(work)
+    if data is not None and out is not None:
+        out.write_bytes(data)
+    elif data is not None:
+        sys.stdout.buffer.write(data)
+
+
+@app.command()
+def events(key: Key, *, after: Annotated[int, typer.Option(min=0, help="Only those after this number.")] = 0) -> None:
+    """The journal of a run, one JSON object a line."""
+
+    def work(service: ExtractionService) -> None:
+        for event in _find(service, key).events(after):
+            print(event.to_json().decode())
+
+    _with_service(work)
+
+
+@app.command("rm")
+def remove(
+    keys: Annotated[list[str], typer.Argument(help="Keys, or at least 8 hex digits of each.")],
+) -> None:
+    """Delete runs; the same work is then done again."""
+
+    def work(service: ExtractionService) -> None:
+        for whole in [_find(service, key).key for key in keys]:
+            service.runs.remove(whole)
+            print(f"removed {whole}", file=sys.stderr)
+
+    _with_service(work)
+
+
+def _with_service(work: Callable[[ExtractionService], T]) -> T:
+    async def go() -> T:
+        async with open_service(load_settings()) as service:
+            return await asyncio.to_thread(work, service)
+
+    return asyncio.run(go())
+
+
+def _find(service: ExtractionService, key: str) -> Run:
+    try:
+        return service.runs.find(key)
+    except ValueError as error:
+        raise CliError(f"{key!r} is not a key: {error}", todo="`sameas runs list` shows them") from error
+
+
+def _print_run(run: Run) -> None:
+    metadata, graph = run.metadata, run.graph()
+    facts = [
+        ("key", metadata.idempotency_key),
+        ("status", f"{metadata.status} ({metadata.outcome})" if metadata.outcome else metadata.status),
+        ("document", metadata.document or "(a text)"),
+        ("ontology", f"{metadata.ontology_id} {metadata.ontology_version}"),
+        ("extractor", f"{metadata.extractor.name} {metadata.extractor.version}"),
+        ("started", metadata.started_at),
+        ("took", f"{(metadata.duration_ms or 0) / 1000:.2f} s, attempt {metadata.attempt}"),
+        ("chunks", f"{metadata.chunks}, {metadata.chunks_from_checkpoints} pieces of work reused"),
+        (
+            "found",
+            f"{len(graph.entities)} entities, {len(graph.relations)} relations, {len(graph.rejected)} rejected",
+        ),
+        ("folder", str(run.folder)),
+    ]
+    facts += [("error", f"{error.type}: {error.message}") for error in metadata.errors]
+    facts += [("note", note) for note in metadata.notes]
+    for name, value in facts:
+        print(f"{name:<10} {value}")
+    names = {entity.id: entity.name for entity in graph.entities}
+    print()
+    rows = [
+        [
+            names.get(relation.subject, relation.subject),
+            local_name(relation.predicate),
+            names.get(relation.object, relation.object)
+            if relation.value is None
+            else f"{relation.value.value} {relation.value.unit}".strip(),
+            relation.status,
+        ]
+        for relation in graph.relations
+    ]
+    print_table(("subject", "property", "object", "status"), rows, to=sys.stdout)

@@ -1,0 +1,38 @@
+"""The extraction service of the settings in force, opened for one command."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sameas.cli.errors import CliError, ExitCode
+from sameas.connections import open_async_store
+from sameas.extraction.service import ExtractionService
+from sameas.once.store import AsyncStore
+from sameas.settings import Settings, hide_password
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[ExtractionService]:
+    """The service, with the store open until the block ends."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    async with open_configured(settings) as store:
+        try:
+            service = ExtractionService(
+                home=settings.home, store=store, tenant=settings.tenant, database=settings.database or None
+            )
+        except ValueError as error:
+            raise CliError(str(error), todo="Correct SAMEAS_DATABASE or SAMEAS_TENANT", code=ExitCode.USAGE) from error
+        yield service
+
+
+def open_configured(settings: Settings) -> AsyncStore:
+    """The configured store."""
+    try:
+        return open_async_store(settings.store_url)
+    except ValueError as error:
+        raise CliError(
+            f"SAMEAS_STORE: {hide_password(settings.store_url)} cannot be opened",
+            todo=str(error),
+            code=ExitCode.USAGE,
+        ) from error

@@ -1,0 +1,300 @@
+"""Extraction, once: the same text, ontology, extractor and settings are worked on one time, and everybody
+gets that result.
+
+Rule: the once engine decides who works; the run's folder holds what came out and is checked whenever it is
+read. Only a complete outcome completes the record: a partial one is answered as partial and its claim is
+given back, so that the next request does what is missing. A damaged folder is set aside and done again.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sameas.extraction.extractor import Extractor
+from sameas.extraction.file_checkpoints import DEFAULT_BYTES, FileCheckpoints
+from sameas.extraction.folder_names import tenant_folder
+from sameas.extraction.following import Following, OnEvent
+from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.metadata import GRAPH, RunMetadata
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render
+from sameas.extraction.results import AuditLine, ResultTables
+from sameas.extraction.run_folder import RunDamagedError, RunReplacedError, Stored
+from sameas.extraction.run_record import (
+    SCOPE,
+    RunRecords,
+    RunSummary,
+    ontology_tag,
+    record_options,
+    run_policy,
+)
+from sameas.extraction.runs import Run, Runs
+from sameas.extraction.source_text import SourceText
+from sameas.extraction.work import ExtractionWork, PartialRunError, hit
+from sameas.identity.key import IdempotencyKey
+from sameas.once.engine import AsyncEngine
+from sameas.once.errors import StoreUnavailable
+from sameas.once.observe import CallEnded
+from sameas.once.observe import Event as OnceEvent
+from sameas.once.policy import Policy
+from sameas.once.store import AsyncStore
+from sameas.ontology.model import Ontology
+
+if TYPE_CHECKING:
+    from sameas.extraction.pipeline import Pipeline, PipelineSettings
+
+_LOG = logging.getLogger("sameas")
+
+# Each time a damaged folder was set aside, or another worker took over; more often, something else is wrong.
+_TRIES = 5
+_PIPELINES_KEPT = 8
+_SHORT = 100_000
+_NAMELESS = "urn:sameas:ontology:"
+
+_HOW: ContextVar[list[str] | None] = ContextVar("sameas_extraction_how", default=None)
+
+
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of a service: sizes on disk, and how runs are recorded."""
+
+    max_bytes: int = 10 << 30
+    checkpoint_bytes: int = DEFAULT_BYTES
+    policy: Policy = run_policy()
+
+
+class Extraction(msgspec.Struct, frozen=True):
+    """What an extraction gave, and where it came from."""
+
+    key: IdempotencyKey
+    replayed: bool
+    """The result was there: nothing was extracted."""
+    shared: bool
+    """Somebody else was at it at the same time, and this caller waited for them."""
+    metadata: RunMetadata
+    graph: KnowledgeGraph
+    folder: Path
+
+
+class ExtractionService:
+    """Extracts for one tenant. `home` holds the run folders and the caches, `store` the records."""
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        store: AsyncStore,
+        tenant: str = "",
+        database: str | None = None,
+        settings: ServiceSettings | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings or ServiceSettings()
+        self._tenant = tenant
+        self._clock = clock
+        policy = self._settings.policy
+        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=(_How(),))
+        self._tables = None if database is None else ResultTables(database, tenant=tenant, clock=clock)
+        folder = home / "runs"
+        self._runs = Runs(
+            folder / tenant_folder(tenant) if tenant else folder,
+            records=RunRecords(store.backend, tenant=tenant, policy=policy, clock=clock),
+            tables=self._tables,
+            clock=clock,
+        )
+        self._checkpoints = FileCheckpoints(
+            home / "cache" / "checkpoints" / tenant_folder(tenant), max_bytes=self._settings.checkpoint_bytes
+        )
+        # The ontology and the extractor are kept beside their pipeline, so that their ids stay theirs.
+        self._lock = threading.Lock()
+        self._pipelines: OrderedDict[tuple[int, int, int], tuple[Any, Pipeline]] = OrderedDict()
+
+    @property
+    def runs(self) -> Runs:
+        return self._runs
+
+    async def extract(
+        self,
+        text: str | Iterable[str],
+        *,
+        ontology: Ontology,
+        extractor: Extractor,
+        settings: "PipelineSettings | None" = None,
+        document: str = "",
+        base: str = DEFAULT_BASE,
+        on_event: OnEvent | None = None,
+        audit: Mapping[str, Any] | None = None,
+    ) -> Extraction:
+        """The graph of a text: worked out now, or as it was the first time."""
+        pipeline = self._pipeline(ontology, extractor, settings)
+        params = {**pipeline.key_params(), "base": base}
+        source = await self._source(text, ontology, params)
+        try:
+            work = ExtractionWork(
+                pipeline=pipeline,
+                source=source,
+                ontology=ontology,
+                extractor=extractor,
+                settings=params,
+                base=base,
+                document=document,
+                audit=audit or {},
+                runs=self._runs,
+                tables=self._tables,
+                retention=self._settings.policy.retention,
+                clock=self._clock,
+            )
+            return await self._once(work, on_event)
+        finally:
+            source.close()
+
+    def render(self, extraction_or_run: Extraction | Run, to: OutputFormat) -> bytes:
+        """A finished run in any format."""
+        metadata = extraction_or_run.metadata
+        if to == "turtle" and GRAPH in metadata.files:
+            return self._runs.at(metadata.idempotency_key).read(GRAPH, metadata)
+        graph = extraction_or_run.graph() if isinstance(extraction_or_run, Run) else extraction_or_run.graph
+        context = OutputContext(
+            key=metadata.idempotency_key,
+            base=metadata.base,
+            document=metadata.document,
+            ontology="" if metadata.ontology_id.startswith(_NAMELESS) else metadata.ontology_id,
+            extractor=metadata.extractor.name,
+            extractor_version=metadata.extractor.version,
+        )
+        return render(graph, to=to, context=context)
+
+    async def invalidate_ontology(
+        self,
+        ontology_id: str,
+        old_version: str | None,
+        new_version: str,
+        *,
+        audit: Mapping[str, Any] | None = None,
+    ) -> int:
+        """An ontology was updated: forget its records and mark its runs; returns how many records went."""
+        forgotten = await self._engine.forget_where(
+            tenant=self._tenant, scope=SCOPE, tag=ontology_tag(ontology_id)
+        )
+        await asyncio.to_thread(self._runs.supersede, ontology_id, new_version=new_version)
+        if self._tables is not None:
+            await asyncio.to_thread(
+                self._tables.invalidate,
+                ontology_id,
+                old_version=old_version,
+                new_version=new_version,
+                audit=audit or {},
+            )
+        return forgotten
+
+    async def _once(self, work: ExtractionWork, on_event: OnEvent | None) -> Extraction:
+        key = work.plan.key
+        options = record_options(
+            key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit
+        )
+        for _ in range(_TRIES):
+            how: list[str] = []
+            token = _HOW.set(how)
+            following = Following(on_event, self._runs.at(key))
+            following.watch()
+            try:
+                record = await self._engine.record(partial(work.do, following=following), **options)
+            except PartialRunError as ended:
+                return self._answer(work, Stored(ended.metadata, ended.graph))
+            except RunReplacedError:
+                continue
+            finally:
+                _HOW.reset(token)
+                await following.leave()
+            if not record.was_replay and work.done is not None:
+                await asyncio.to_thread(self._runs.bound, key, max_bytes=self._settings.max_bytes)
+                return self._answer(work, work.done, replayed=work.found)
+            shared = "shared" in how
+            try:
+                stored = await asyncio.to_thread(self._replay, work, record.result, shared=shared)
+            except RunDamagedError as damage:
+                work.damaged(str(damage))
+                await asyncio.to_thread(self._runs.set_aside, key, fence=record.fence)
+                continue
+            following.tell(hit(stored.metadata, shared=shared, now=self._clock()))
+            return self._answer(work, stored, replayed=True, shared=shared)
+        raise RunDamagedError(
+            f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder"
+        )
+
+    def _replay(self, work: ExtractionWork, summary: RunSummary, *, shared: bool) -> Stored:
+        """The accepted result, checked, from the folder or, where that is gone, from the database."""
+        key, folder = work.plan.key, self._runs.at(work.plan.key)
+        if not folder.exists():
+            self._runs.restore(key)
+        stored = folder.result(digest=summary.digest)
+        try:
+            self._runs.touch(key)
+            if self._tables is not None:
+                event: AuditLine = "concurrent_deduplicated" if shared else "cache_hit"
+                self._tables.log(key, ontology_id=work.plan.ontology_id, event=event, audit=work.audit)
+        except (StoreUnavailable, OSError) as trouble:
+            # A full disk refuses new work, not what is there.
+            _LOG.warning("the use of run %s could not be noted: %s", key, trouble)
+        return stored
+
+    def _answer(
+        self, work: ExtractionWork, stored: Stored, *, replayed: bool = False, shared: bool = False
+    ) -> Extraction:
+        folder = self._runs.at(work.plan.key).path
+        return Extraction(work.key, replayed, shared, stored.metadata, stored.graph, folder)
+
+    async def _source(
+        self, text: str | Iterable[str], ontology: Ontology, params: Mapping[str, Any]
+    ) -> SourceText:
+        make = partial(
+            SourceText, text, ontology_id=_id_of(ontology), ontology_version=ontology.version, params=params
+        )
+        # A short text has its key before a thread would have started.
+        is_short = isinstance(text, str) and len(text) <= _SHORT
+        return make() if is_short else await asyncio.to_thread(make)
+
+    def _pipeline(
+        self, ontology: Ontology, extractor: Extractor, settings: "PipelineSettings | None"
+    ) -> "Pipeline":
+        """The pipeline of these three; building one for a large ontology takes longer than a replay."""
+        from sameas.extraction.pipeline import Pipeline
+        from sameas.ontology.index import OntologyIndex
+
+        parts = (ontology, extractor, settings)
+        ids = (id(ontology), id(extractor), id(settings))
+        with self._lock:
+            known = self._pipelines.get(ids)
+            if known is None:
+                pipeline = Pipeline(
+                    index=OntologyIndex(ontology),
+                    extractor=extractor,
+                    settings=settings,
+                    checkpoints=self._checkpoints,
+                )
+                known = self._pipelines[ids] = (parts, pipeline)
+            self._pipelines.move_to_end(ids)
+            while len(self._pipelines) > _PIPELINES_KEPT:
+                self._pipelines.popitem(last=False)
+        return known[1]
+
+
+class _How:
+    """Notes how the engine answered: a caller that waited shares, one that did not replays."""
+
+    def on(self, event: OnceEvent) -> None:
+        how = _HOW.get()
+        if how is not None and isinstance(event, CallEnded):
+            how.append(event.how)
+
+
+def _id_of(ontology: Ontology) -> str:
+    """An ontology without a name is known by its content."""
+    return ontology.iri or _NAMELESS + ontology.version

@@ -1,0 +1,246 @@
+"""The work of one extraction, done under a lease of the once engine: look for what is there, run the
+pipeline, commit the folder and the database.
+
+Rule: what a crash left complete is adopted, what it left in part goes on, what is damaged is set aside and
+named. The result is in the folder, and in the database, before the record is completed.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from sameas.extraction.bus import Bus
+from sameas.extraction.events import CacheHit, ErrorRecoverable, ErrorReport
+from sameas.extraction.extractor import Extractor
+from sameas.extraction.following import Following
+from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.metadata import ARTEFACTS, ExtractorName, RunMetadata, seconds_of
+from sameas.extraction.results import ResultTables
+from sameas.extraction.run_attempt import DAMAGED_RUN, RunAttempt, RunPlan
+from sameas.extraction.run_folder import RunDamagedError, RunReplacedError, Stored
+from sameas.extraction.run_record import RunSummary
+from sameas.extraction.runs import Runs
+from sameas.extraction.source_text import SourceText
+from sameas.identity.ids import uuid7
+from sameas.once.context import Context
+from sameas.ontology.model import Ontology
+
+if TYPE_CHECKING:
+    from sameas.extraction.outcome import ExtractionResult
+    from sameas.extraction.pipeline import Pipeline
+
+T = TypeVar("T")
+
+
+class PartialRunError(Exception):
+    """The run ended early; what it found is here, and its claim was given back."""
+
+    def __init__(self, metadata: RunMetadata, graph: KnowledgeGraph) -> None:
+        self.metadata = metadata
+        self.graph = graph
+        super().__init__(metadata.outcome)
+
+
+class ExtractionWork:
+    """One caller's extraction; `do` is what the engine calls when this caller has to work."""
+
+    def __init__(
+        self,
+        *,
+        pipeline: "Pipeline",
+        source: SourceText,
+        ontology: Ontology,
+        extractor: Extractor,
+        settings: Mapping[str, Any],
+        base: str,
+        document: str,
+        audit: Mapping[str, Any],
+        runs: Runs,
+        tables: ResultTables | None,
+        retention: float | None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        components = source.key.components
+        self.plan = RunPlan(
+            key=source.key.key,
+            ontology_id=components.ontology_id,
+            ontology_version=components.ontology_version,
+            text_hash=components.text_hash,
+            extraction_params_hash=components.extraction_params_hash,
+            extractor=ExtractorName(extractor.name, extractor.version),
+            settings=settings,
+            base=base,
+            document=document,
+        )
+        self.key = source.key
+        self.audit = audit
+        # The result, once this caller has one to hand in, and whether it was there without any extracting.
+        self.done: Stored | None = None
+        self.found = False
+        self._pipeline = pipeline
+        self._source = source
+        self._ontology = ontology
+        self._runs = runs
+        self._tables = tables
+        self._retention = retention
+        self._clock = clock
+        self._damage: list[str] = []
+
+    def damaged(self, reason: str) -> None:
+        """An earlier result could not be believed: the run that replaces it says so."""
+        self._damage.append(
+            f"an earlier result of this run was damaged ({reason}); it was set aside and done again"
+        )
+
+    async def do(self, context: Context, *, following: Following) -> RunSummary:
+        """The summary of a complete result; raises PartialRunError where it is not complete."""
+        await following.leave()
+        self.done = await asyncio.to_thread(self._find, context)
+        self.found = self.done is not None
+        if self.done is not None:
+            for reason in self._damage:
+                following.tell(_damage_told(self.plan.key, reason, now=self._clock()))
+            following.tell(hit(self.done.metadata, shared=False, now=self._clock()))
+            return RunSummary.of(self.done.metadata)
+        attempt = await _to_its_end(self._begin, context)
+        try:
+            result = await self._run(attempt, following)
+            graph = self._annotated(result.graph)
+            metadata = await _to_its_end(attempt.finish, result, graph)
+        except RunReplacedError:
+            raise
+        except asyncio.CancelledError:
+            self._ended(attempt, attempt.cancel, {"code": "cancelled"})
+            raise
+        except Exception as error:
+            self._ended(
+                attempt, partial(attempt.fail, error), {"code": type(error).__name__, "message": str(error)}
+            )
+            raise
+        if metadata.status != "complete":
+            if self._tables is not None:
+                await asyncio.to_thread(self._not_complete, self._tables, {"code": metadata.outcome})
+            raise PartialRunError(metadata, graph)
+        if self._tables is not None:
+            await asyncio.to_thread(self._save, self._tables, metadata)
+        self.done = Stored(metadata, graph)
+        return RunSummary.of(metadata)
+
+    async def _run(self, attempt: RunAttempt, following: Following) -> "ExtractionResult":
+        bus = Bus(self.plan.key, journal=attempt, clock=self._clock)
+        following.hear(bus, after=attempt.length)
+        try:
+            for reason in self._damage:
+                bus.emit(ErrorRecoverable, error=_damage_report(reason))
+            return await self._pipeline.run(
+                self._source.read(),
+                key=self.plan.key,
+                bus=bus,
+                formats=("turtle",),
+                base=self.plan.base,
+                document=self.plan.document,
+            )
+        finally:
+            bus.close()
+            await following.end()
+
+    def _find(self, context: Context) -> Stored | None:
+        """A result that is there although no record says so."""
+        folder = self._runs.at(self.plan.key)
+        try:
+            if folder.exists():
+                # A first attempt means that the record expired or was forgotten: the work is wanted again.
+                stored = folder.result() if context.attempt > 1 else None
+                return stored if stored is not None and self._stands(stored.metadata) else None
+            return folder.result() if self._runs.restore(self.plan.key) is not None else None
+        except RunDamagedError:
+            return None
+
+    def _stands(self, metadata: RunMetadata) -> bool:
+        if metadata.superseded_at is not None or metadata.completed_at is None:
+            return False
+        return self._retention is None or self._clock() < seconds_of(metadata.completed_at) + self._retention
+
+    def _begin(self, context: Context) -> RunAttempt:
+        folder = self._runs.at(self.plan.key)
+        if self._tables is not None:
+            self._tables.save_ontology(self.plan.ontology_id, self._ontology, audit=self.audit)
+            self._tables.begin(self.plan.key, ontology_id=self.plan.ontology_id, audit=self.audit)
+        try:
+            if not folder.is_blank():
+                folder.metadata()
+            return RunAttempt(folder, self.plan, context, clock=self._clock)
+        except RunDamagedError as damage:
+            folder.set_aside()
+            self.damaged(str(damage))
+            return RunAttempt(folder, self.plan, context, clock=self._clock)
+
+    def _annotated(self, graph: KnowledgeGraph) -> KnowledgeGraph:
+        if not self._damage:
+            return graph
+        return msgspec.structs.replace(graph, notes=tuple(sorted({*graph.notes, *self._damage})))
+
+    def _save(self, tables: ResultTables, metadata: RunMetadata) -> None:
+        folder = self._runs.at(self.plan.key)
+        contents = {name: folder.read(name, metadata) for name in ARTEFACTS}
+        keep_for = float("inf") if self._retention is None else self._retention
+        tables.save(metadata, contents, keep_for=keep_for, audit=self.audit)
+
+    def _ended(self, attempt: RunAttempt, end: Callable[[], None], error: Mapping[str, Any]) -> None:
+        """Say in the folder and in the database how it ended; the error itself is what the caller gets."""
+        with suppress(RunReplacedError, OSError):
+            end()
+            if self._tables is not None:
+                self._not_complete(self._tables, error)
+        attempt.close()
+
+    def _not_complete(self, tables: ResultTables, error: Mapping[str, Any]) -> None:
+        tables.fail(self.plan.key, ontology_id=self.plan.ontology_id, error=error, audit=self.audit)
+
+
+def hit(metadata: RunMetadata, *, shared: bool, now: float) -> CacheHit:
+    """What a caller is told whose result was there."""
+    return CacheHit(
+        event_id=str(uuid7()),
+        request_id=metadata.idempotency_key,
+        timestamp=int(now * 1000),
+        progress=1.0,
+        source="execution" if shared else "result",
+        key=metadata.idempotency_key,
+        computed_at=metadata.completed_at,
+        items=metadata.entity_count + metadata.relation_count,
+    )
+
+
+def _damage_report(reason: str) -> ErrorReport:
+    return ErrorReport(code=DAMAGED_RUN, message=reason, recoverable=True)
+
+
+def _damage_told(key: str, reason: str, *, now: float) -> ErrorRecoverable:
+    """For a caller whose damaged result was put back without a run: it concerns nobody else."""
+    return ErrorRecoverable(
+        event_id=str(uuid7()),
+        request_id=key,
+        timestamp=int(now * 1000),
+        progress=1.0,
+        error=_damage_report(reason),
+    )
+
+
+async def _to_its_end(function: Callable[..., T], *arguments: Any) -> T:
+    """Run it in a thread and wait for its end, also when cancelled meanwhile: files have one writer."""
+    running = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return running.result()

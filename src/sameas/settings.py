@@ -1,0 +1,139 @@
+"""What is set, and where: the one place that reads the environment.
+
+`SAMEAS_*` variables win over `sameas.toml` in the current folder, which wins over the defaults. A name that is not
+known, or a value that cannot be, is an error that says where it was set. Plain msgspec and tomllib: pydantic-settings
+alone would take longer to load than a whole replay may.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+FILE = "sameas.toml"
+PREFIX = "SAMEAS_"
+Source = Literal["environment", "file", "default"]
+
+_SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
+# Set for the tests of this project and for other programs; not a setting.
+_NOT_SETTINGS = (f"{PREFIX}TEST_",)
+
+
+class SettingsError(ValueError):
+    """A setting cannot be used."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting. `store` and `database` are URLs; an empty `store` stands for the file in `home`."""
+
+    home: Path = Path()
+    store: str = ""
+    database: str = ""
+    tenant: str = ""
+    base: str = "urn:sameas:"
+    concurrency: int = 4
+    sources: Mapping[str, Source] = {}
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.concurrency <= 1000:
+            raise ValueError("concurrency must be from 1 to 1000")
+        if self.store and "://" not in self.store:
+            raise ValueError("store must be a URL, such as sqlite:///sameas.db or redis://localhost:6379/0")
+        if self.database and "://" not in self.database:
+            raise ValueError("database must be a URL, such as sqlite:///sameas.db")
+
+    @property
+    def store_url(self) -> str:
+        """Where records live: what is set, or a SQLite file in the home folder."""
+        return self.store or f"sqlite:///{self.home / 'sameas.db'}"
+
+    @property
+    def cache(self) -> Path:
+        return self.home / "cache"
+
+    @property
+    def ontologies(self) -> Path:
+        return self.home / "ontologies"
+
+    def shown(self) -> list[tuple[str, str, str]]:
+        """Name, value and source of each setting, without passwords."""
+        values = {
+            "home": str(self.home.resolve()),
+            "store": hide_password(self.store_url),
+            "database": hide_password(self.database) or "(none: runs are folders only)",
+            "tenant": self.tenant or "(one, without a name)",
+            "base": self.base,
+            "concurrency": str(self.concurrency),
+        }
+        return [(name, value, self.sources.get(name, "default")) for name, value in values.items()]
+
+
+NAMES = tuple(name for name in Settings.__struct_fields__ if name != "sources")
+
+
+def load_settings(environment: Mapping[str, str] | None = None, *, folder: Path | None = None) -> Settings:
+    """The settings in force for a folder and an environment: by default those of this process."""
+    given = os.environ if environment is None else environment
+    file = (folder or Path()) / FILE
+    values: dict[str, Any] = {}
+    sources: dict[str, Source] = {}
+    for name, value in _from_file(file).items():
+        values[name], sources[name] = value, "file"
+    for variable, text in given.items():
+        if variable.startswith(PREFIX) and not variable.startswith(_NOT_SETTINGS):
+            name = variable.removeprefix(PREFIX).lower()
+            if name not in NAMES:
+                raise SettingsError(f"{variable} is not a setting: the settings are {_listed(PREFIX)}. Unset it")
+            if text:
+                values[name], sources[name] = text, "environment"
+    for name, value in values.items():
+        where = f"{PREFIX}{name.upper()}" if sources[name] == "environment" else f"{file}, {name}"
+        _check(name, value, where=where)
+    return _convert({**values, "sources": sources})
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as content:
+            values = tomllib.load(content)
+    except FileNotFoundError:
+        return {}
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}. Correct it or take it away") from error
+    unknown = sorted(values.keys() - set(NAMES))
+    if unknown:
+        raise SettingsError(f"{file}: {unknown[0]!r} is not a setting: the settings are {_listed('')}")
+    return values
+
+
+def _convert(values: Mapping[str, Any]) -> Settings:
+    return msgspec.convert(values, Settings, strict=False, dec_hook=_path)
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str):
+        return Path(value).expanduser()
+    raise ValueError(f"a {kind.__name__} is wanted")
+
+
+def _check(name: str, value: Any, *, where: str) -> None:
+    try:
+        _convert({name: value})
+    except (msgspec.ValidationError, ValueError) as error:
+        said = str(error).partition(" - at ")[0]
+        raise SettingsError(f"{where}: {said}; it is {hide_password(str(value))!r}") from error
+
+
+def _listed(prefix: str) -> str:
+    return ", ".join(f"{prefix}{name.upper() if prefix else name}" for name in NAMES)
+
+
+def hide_password(url: str) -> str:
+    """A URL without the password in it."""
+    return _SECRET.sub(r"\1:***@", url)
