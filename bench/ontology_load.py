@@ -35,9 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
             ontology = load_ontology(path, cache_dir=folder)
             cold = milliseconds(lambda path=path: load_ontology(path))  # type: ignore[misc]
             cached = milliseconds(lambda path=path, folder=folder: load_ontology(path, cache_dir=folder))  # type: ignore[misc]
-        print(
-            f"{path.name:<24}{len(ontology.classes):>8}{len(ontology.properties):>12}{cold:>10.1f}{cached:>11.1f}"
-        )
+        print(f"{path.name:<24}{len(ontology.classes):>8}{len(ontology.properties):>12}{cold:>10.1f}{cached:>11.1f}")
     return 0
 
 

@@ -86,9 +86,7 @@ class Peers:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise PeerFailedError(
-                "the peers' process ended: run bench/stores/peer_worker.py by hand to see why"
-            )
+            raise PeerFailedError("the peers' process ended: run bench/stores/peer_worker.py by hand to see why")
         heard: dict[str, Any] = json.loads(line)
         return heard
 

@@ -50,9 +50,7 @@ class Desk:
         self._extractor = LexiconExtractor(index)
         self._settings = PipelineSettings(concurrency=1)
         url = f"sqlite:///{home}/sameas.db"
-        self._service = ExtractionService(
-            home=home, store=open_async_store(url), database=url if database else None
-        )
+        self._service = ExtractionService(home=home, store=open_async_store(url), database=url if database else None)
 
     async def extract(self, text: str) -> Extraction:
         return await self._service.extract(
@@ -92,13 +90,9 @@ def in_a_new_process(rounds: int = 5) -> None:
         asyncio.run(_default(home, text))
         took = []
         for _ in range(rounds):
-            answer = subprocess.run(
-                [sys.executable, "-c", AGAIN, folder], capture_output=True, text=True, check=True
-            )
+            answer = subprocess.run([sys.executable, "-c", AGAIN, folder], capture_output=True, text=True, check=True)
             took.append(float(answer.stdout))
-    print(
-        f"replay in a new process, imports and all, beyond Python's own start  median {median(took):.0f} ms"
-    )
+    print(f"replay in a new process, imports and all, beyond Python's own start  median {median(took):.0f} ms")
 
 
 async def _default(home: Path, text: str) -> None:

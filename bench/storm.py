@@ -19,9 +19,7 @@ def main(*arguments: str) -> None:
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
     for store in chosen.store or STORES:
-        {"sqlite": sqlite, "redis": redis, "postgres": postgres, "mariadb": mariadb}[store](
-            chosen.seconds, chosen.seed
-        )
+        {"sqlite": sqlite, "redis": redis, "postgres": postgres, "mariadb": mariadb}[store](chosen.seconds, chosen.seed)
 
 
 def sqlite(seconds: float, seed: int) -> None:
@@ -29,7 +27,10 @@ def sqlite(seconds: float, seed: int) -> None:
         report("SQLite", Storm(f"sqlite:///{folder}/records.db", seconds=seconds, seed=seed))
     with tempfile.TemporaryDirectory() as folder:
         rows = SqliteRows(f"{folder}/records.db")
-        report("SQLite, one transaction", Storm(f"sqlite:///{folder}/records.db", seconds=seconds, seed=seed, transaction=rows))
+        report(
+            "SQLite, one transaction",
+            Storm(f"sqlite:///{folder}/records.db", seconds=seconds, seed=seed, transaction=rows),
+        )
 
 
 def redis(seconds: float, seed: int) -> None:
@@ -64,7 +65,10 @@ def mariadb(seconds: float, seed: int) -> None:
 
 def report(name: str, storm: Storm) -> None:
     verdict = storm.run()
-    print(f"{name}: {storm.kills} kills, {storm.stops} stops, {storm.restarts} restarts of the store; {verdict}", flush=True)
+    print(
+        f"{name}: {storm.kills} kills, {storm.stops} stops, {storm.restarts} restarts of the store; {verdict}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -223,9 +223,7 @@ def _served(name: str, crowds: list[Crowd], within: float, count: int, requests:
     late, last = [], []
     for crowd in crowds:
         if len(crowd.returned_at) != 1 or len(crowd.served_at) != count:
-            raise WaitersFailedError(
-                f"{len(crowd.returned_at)} runs, {len(crowd.served_at)} of {count} served"
-            )
+            raise WaitersFailedError(f"{len(crowd.returned_at)} runs, {len(crowd.served_at)} of {count} served")
         times = [at - crowd.returned_at[0] for at in crowd.served_at]
         late.append(quantiles(times, n=100, method="inclusive")[98])
         last.append(max(times))

@@ -34,12 +34,8 @@ QUICK_GROWTH = 10 * FEW
 
 def main(*arguments: str) -> None:
     parser = argparse.ArgumentParser(prog="./run bench stores")
-    parser.add_argument(
-        "--quick", action="store_true", help="few calls, to see that everything works; no page"
-    )
-    parser.add_argument(
-        "--growth", action="store_true", help=f"fill PostgreSQL with {ALL:,} records: takes minutes"
-    )
+    parser.add_argument("--quick", action="store_true", help="few calls, to see that everything works; no page")
+    parser.add_argument("--growth", action="store_true", help=f"fill PostgreSQL with {ALL:,} records: takes minutes")
     parser.add_argument(
         "--placement", choices=PLACEMENTS, default=PLACEMENTS[0], help="on which cores clients and server run"
     )

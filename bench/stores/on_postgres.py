@@ -43,7 +43,9 @@ CREATE TABLE IF NOT EXISTS floor (
   expires_at timestamptz NOT NULL);
 CREATE INDEX IF NOT EXISTS floor_expires_at ON floor (expires_at)
 """
-FLOOR_INSERT = "INSERT INTO floor (key, state, expires_at) VALUES (%s, 'held', now() + interval '1 day') ON CONFLICT DO NOTHING"
+FLOOR_INSERT = (
+    "INSERT INTO floor (key, state, expires_at) VALUES (%s, 'held', now() + interval '1 day') ON CONFLICT DO NOTHING"
+)
 FLOOR_UPDATE = "UPDATE floor SET state = 'done', result = %s WHERE key = %s"
 FLOOR_SELECT = "SELECT state, result, created_at, expires_at FROM floor WHERE key = %s"
 
@@ -126,9 +128,7 @@ def _async_contests(url: str, until: ExitStack, runner: asyncio.Runner) -> dict[
 
     def entry(name: str, call: AsyncCall) -> Contestant:
         is_floor = name == FLOOR
-        return Contestant(
-            name, async_turn(runner, call), "" if is_floor else FLOOR, None if is_floor else AT_LEAST
-        )
+        return Contestant(name, async_turn(runner, call), "" if is_floor else FLOOR, None if is_floor else AT_LEAST)
 
     return {
         "fresh": [

@@ -108,8 +108,7 @@ def _waiting(served: Sequence[Served]) -> str:
     ]
     titles = ("", "requests for the record", "99 % served, ms", "all served, ms", "target")
     return (
-        _table(titles, rows)
-        + "\n\nThe clock starts when the work returns; the work ran once. Medians of the rounds."
+        _table(titles, rows) + "\n\nThe clock starts when the work returns; the work ran once. Medians of the rounds."
     )
 
 
@@ -125,9 +124,7 @@ def _growth(grown: Growth) -> str:
     ]
     text = _table(("replay among", "us per call", "of the few", "target"), rows)
     if grown.many < ALL:
-        text += (
-            f"\n\nThe target is meant for {ALL:,} records: `./run bench stores --growth` measures with those."
-        )
+        text += f"\n\nThe target is meant for {ALL:,} records: `./run bench stores --growth` measures with those."
     return text
 
 
@@ -139,8 +136,7 @@ def _table(titles: Sequence[str], rows: Rows) -> str:
     cells = [list(titles), *(list(row) for row in rows)]
     widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(titles))]
     lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in cells
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)

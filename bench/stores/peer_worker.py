@@ -163,9 +163,7 @@ class Subject:
 
     async def turn(self, kind: str, calls: int) -> float:
         call = self.calls[kind]
-        keys = [
-            self.done if kind == "replay" else f"{self.name}-{next(NUMBERS)}" for _ in range(WARMING + calls)
-        ]
+        keys = [self.done if kind == "replay" else f"{self.name}-{next(NUMBERS)}" for _ in range(WARMING + calls)]
         self.runs.clear()
         seconds = await self._async_turn(call, keys) if self.is_async else self._sync_turn(call, keys)
         if len(self.runs) != (len(keys) if kind == "fresh" else 0):

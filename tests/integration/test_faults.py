@@ -143,7 +143,7 @@ def test_worker_clocks_wrong_by_ten_minutes_have_no_effect(server_url):
     assert worker(600, "ahead", "k") == ["ahead", "1", "False"]
     assert worker(-600, "behind", "k") == ["ahead", "1", "True"]
     with Engine(open_store(server_url), policy=Policy(lease=30)) as engine:
-        engine.store.claim(engine._intake.call(scope="clock", key="held").request)
+        engine.store.claim(engine._intake.call(len, scope="clock", key="held").request)
         refused = subprocess.run(
             [
                 sys.executable,

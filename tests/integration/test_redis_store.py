@@ -128,9 +128,7 @@ class TestLostReplies:
         with Store(open_backend(proxy.url_of(redis_url))) as store:
             claim = store.claim(request())
             proxy.drop_reply()
-            answer = store.complete(
-                Lease(identity(), claim.fence, "a1"), outcome=OUTCOME, retain_for=60 * SECOND
-            )
+            answer = store.complete(Lease(identity(), claim.fence, "a1"), outcome=OUTCOME, retain_for=60 * SECOND)
             assert isinstance(answer, Accepted)
             assert isinstance(store.claim(request(attempt="a2")), Replay)
 
@@ -354,9 +352,7 @@ class TestSettings:
             claim = await store.claim(request())
             with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
                 await store.complete(Lease(identity(), claim.fence, "a1"), outcome=OUTCOME, retain_for=SECOND)
-            assert (
-                await store.complete(Lease(identity(), 1, "a1"), outcome=OUTCOME, retain_for=SECOND) == Lost()
-            )
+            assert await store.complete(Lease(identity(), 1, "a1"), outcome=OUTCOME, retain_for=SECOND) == Lost()
 
 
 class TestStoredStrings:
@@ -452,9 +448,7 @@ class TestProtocol:
                     lease=random.choice([2.5, 7.5]),
                     retention=random.choice([10.5, 20.5]),
                 )
-                operation = random.choice(
-                    ["claim", "claim", "renew", "complete", "fail", "release", "forget"]
-                )
+                operation = random.choice(["claim", "claim", "renew", "complete", "fail", "release", "forget"])
                 if operation == "claim":
                     record, expected = protocol.claim(record, wish, now)
                     got = store.claim(wish)
@@ -677,9 +671,7 @@ def restart(server):
 def restricted(server, *rules):
     """The address of a user as managed servers give it: without CONFIG."""
     with server.client() as client:
-        client.execute_command(
-            "ACL", "SETUSER", "managed", "on", ">secret", "~*", "&*", "+@all", "-config", *rules
-        )
+        client.execute_command("ACL", "SETUSER", "managed", "on", ">secret", "~*", "&*", "+@all", "-config", *rules)
     return server.url.replace("redis://", "redis://managed:secret@")
 
 

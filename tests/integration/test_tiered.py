@@ -19,8 +19,8 @@ from sameas.once.record import (
     Replay,
 )
 from sameas.once.store import AsyncStore, Selection, Store
-from sameas.stores.memory import MemoryBackend
 from sameas.stores import postgres
+from sameas.stores.memory import MemoryBackend
 from sameas.stores.redis import open_backend
 from sameas.stores.tiered import Announcing, TieredBackend
 from sameas.testing import MovableClock
@@ -47,9 +47,7 @@ def identity(key="key"):
 
 
 def request(key="key", *, attempt="a", fingerprint="f", retention=60.0):
-    return ClaimRequest(
-        identity(key), fingerprint, attempt, 30 * SECOND, round(retention * SECOND), About(tags=("t",))
-    )
+    return ClaimRequest(identity(key), fingerprint, attempt, 30 * SECOND, round(retention * SECOND), About(tags=("t",)))
 
 
 def finish(store, key="key", *, data=OUTCOME.data, retention=60.0, end="complete"):
@@ -57,9 +55,7 @@ def finish(store, key="key", *, data=OUTCOME.data, retention=60.0, end="complete
     assert isinstance(claim, Acquired)
     write = getattr(store, end)
     outcome = Outcome(data, "text/plain")
-    answer = write(
-        Lease(identity(key), claim.fence, "a"), outcome=outcome, retain_for=round(retention * SECOND)
-    )
+    answer = write(Lease(identity(key), claim.fence, "a"), outcome=outcome, retain_for=round(retention * SECOND))
     assert isinstance(answer, Accepted)
 
 
@@ -218,9 +214,7 @@ class TestForgetting:
             claim.send(reply)
         assert len(tier) == 0
 
-    def test_forget_by_another_process_is_seen_within_the_time_where_no_message_comes(
-        self, inner, timer, clock
-    ):
+    def test_forget_by_another_process_is_seen_within_the_time_where_no_message_comes(self, inner, timer, clock):
         here, there = (Store(TieredBackend(inner, timer=timer, clock=clock)) for _ in range(2))
         finish(there)
         assert isinstance(here.claim(request()), Replay)
@@ -356,7 +350,9 @@ def keep(tier):
 class TestBeforePostgres:
     @pytest.fixture
     def tiers(self, postgres_url):
-        pair = [TieredBackend(postgres.open_backend(postgres_url, listen_url=postgres_url), ttl=3_600.0) for _ in range(2)]
+        pair = [
+            TieredBackend(postgres.open_backend(postgres_url, listen_url=postgres_url), ttl=3_600.0) for _ in range(2)
+        ]
         yield pair
         for backend in pair:
             backend.close()

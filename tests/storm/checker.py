@@ -71,9 +71,7 @@ def _check_answers(key: str, events: list[Line], verdict: Verdict) -> None:
         verdict.different_answers.append(f"{key}: {told}")
 
 
-def _ask_again(
-    key: str, events: list[Line], engine: Engine, verdict: Verdict, *, lease: float, grace: float
-) -> None:
+def _ask_again(key: str, events: list[Line], engine: Engine, verdict: Verdict, *, lease: float, grace: float) -> None:
     told = {event.result for event in events if event.what in TOLD}
     began = time.monotonic()
     record = engine.record(lambda context: "asked again", scope=SCOPE, key=key)

@@ -26,7 +26,14 @@ class Worker:
     """Runs until it is killed or `until` is reached. `transaction` puts the effect into the record's own transaction."""
 
     def __init__(
-        self, url: str, journal: Journal, *, lease: float, until: float, seed: int, transaction: Callable[[], Any] | None
+        self,
+        url: str,
+        journal: Journal,
+        *,
+        lease: float,
+        until: float,
+        seed: int,
+        transaction: Callable[[], Any] | None,
     ) -> None:
         self._engine = Engine(open_store(url), policy=Policy(lease=lease, wait_for=20 * lease, patience=2 * lease))
         self._journal = journal

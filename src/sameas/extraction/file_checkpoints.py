@@ -31,9 +31,7 @@ DEFAULT_BYTES = 1 << 30
 class FileCheckpoints:
     """A folder of checkpoints within a bound of bytes; the least recently used go first."""
 
-    def __init__(
-        self, folder: Path, *, max_bytes: int = DEFAULT_BYTES, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int = DEFAULT_BYTES, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
         self._clock = clock
@@ -104,9 +102,7 @@ class FileCheckpoints:
 
     def _path(self, stage: StageName, digest: str) -> Path:
         if stage not in STAGES or not _DIGEST.fullmatch(digest):
-            raise ValueError(
-                f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}"
-            )
+            raise ValueError(f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}")
         return self._folder / stage / digest[:2] / digest
 
 

@@ -62,9 +62,7 @@ class Following:
         try:
             self._on_event(event)
         except Exception:
-            _LOG.exception(
-                "the function that is told of events failed at %s; it is not called again", event.type
-            )
+            _LOG.exception("the function that is told of events failed at %s; it is not called again", event.type)
             self._on_event = None
 
     async def _hear(self, subscription: Subscription) -> None:

@@ -110,9 +110,7 @@ class ResultTables:
             decoded = RunMetadata.from_json(metadata)
         except ValueError:
             return None
-        return KeptResult(
-            decoded, {ENTITIES: entities, RELATIONS: relations, REJECTED: rejected, GRAPH: graph}
-        )
+        return KeptResult(decoded, {ENTITIES: entities, RELATIONS: relations, REJECTED: rejected, GRAPH: graph})
 
     def keys(self, prefix: str) -> list[str]:
         """The keys of kept results that begin with this."""
@@ -150,9 +148,7 @@ class ResultTables:
     ) -> int:
         """Delete every result of an ontology but those of the new version; the audit log says so."""
         with self._transaction() as connection:
-            removal = self._do(
-                connection, "remove_of_ontology", ontology_id=ontology_id, new_version=new_version
-            )
+            removal = self._do(connection, "remove_of_ontology", ontology_id=ontology_id, new_version=new_version)
             about = {
                 "oldVersion": old_version,
                 "newVersion": new_version,
@@ -202,9 +198,7 @@ class ResultTables:
         self._do(connection, "log", key=key, **line)
 
     @contextmanager
-    def _transaction(
-        self, *, synchronous: Literal["FULL", "NORMAL"] = "FULL"
-    ) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, synchronous: Literal["FULL", "NORMAL"] = "FULL") -> Iterator[sqlite3.Connection]:
         with self._connection() as connection:
             # What only tells of a use may be lost to a power cut; a replay must not wait for the disk.
             connection.execute(f"PRAGMA synchronous = {synchronous}")
@@ -216,9 +210,7 @@ class ResultTables:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
             # What was not committed when the connection closes is undone.
-            with closing(
-                sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
-            ) as connection:
+            with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
                 yield connection
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database of results cannot answer: {error}") from error

@@ -99,9 +99,7 @@ class RunFolder:
 
     def graph(self, metadata: RunMetadata) -> KnowledgeGraph:
         """What the run found, whole or in part, every file that the metadata lists checked."""
-        contents = {
-            name: self._checked(name, metadata.files[name]) for name in ARTEFACTS if name in metadata.files
-        }
+        contents = {name: self._checked(name, metadata.files[name]) for name in ARTEFACTS if name in metadata.files}
         journal = metadata.files.get(EVENTS)
         if journal is not None and _size(self.journal_path) != journal.size:
             raise RunDamagedError(f"{EVENTS} has not the size that {METADATA} gives")

@@ -102,8 +102,6 @@ class RunRecords:
         """Record a result that its folder proves; False where a record is there."""
         if self.read(metadata.idempotency_key) is not None:
             return False
-        options = record_options(
-            metadata.idempotency_key, tenant=self._tenant, ontology_id=metadata.ontology_id
-        )
+        options = record_options(metadata.idempotency_key, tenant=self._tenant, ontology_id=metadata.ontology_id)
         summary = RunSummary.of(metadata)
         return not self._engine.record(lambda _: summary, **options).was_replay

@@ -135,9 +135,7 @@ class Runs:
         if self._tables is not None:
             keys.update(self._tables.keys(start))
         if not keys:
-            raise RunNotFoundError(
-                f"no run has a key that begins with {prefix!r}; list the runs to see their keys"
-            )
+            raise RunNotFoundError(f"no run has a key that begins with {prefix!r}; list the runs to see their keys")
         if len(keys) > 1:
             raise RunAmbiguousError(prefix, sorted(keys))
         (key,) = keys
@@ -180,9 +178,7 @@ class Runs:
 
     def prune(self, *, max_bytes: int, keep: str = "") -> tuple[str, ...]:
         """Remove the least recently used runs until the rest fits, none under way; returns their keys."""
-        kept = [
-            Kept(path.stat().st_mtime, size_of(path), path) for path in (self._path / QUARANTINE).glob("*-*")
-        ]
+        kept = [Kept(path.stat().st_mtime, size_of(path), path) for path in (self._path / QUARANTINE).glob("*-*")]
         for key in self._keys():
             folder = self.at(key)
             metadata = folder.peek()
@@ -271,15 +267,11 @@ class Runs:
             except RunDamagedError:
                 if self.set_aside(key) is not None:
                     quarantined.append(key)
-        return Rescan(
-            recorded=tuple(recorded), saved=tuple(saved), ended=tuple(ended), quarantined=tuple(quarantined)
-        )
+        return Rescan(recorded=tuple(recorded), saved=tuple(saved), ended=tuple(ended), quarantined=tuple(quarantined))
 
     def _save(self, folder: RunFolder, metadata: RunMetadata, tables: ResultTables) -> None:
         contents = {name: folder.read(name, metadata) for name in ARTEFACTS}
-        left = (
-            seconds_of(metadata.completed_at or metadata.started_at) + self._records.retention - self._clock()
-        )
+        left = seconds_of(metadata.completed_at or metadata.started_at) + self._records.retention - self._clock()
         tables.save(metadata, contents, keep_for=left, audit={})
 
     def _is_over(self, metadata: RunMetadata) -> bool:
@@ -289,9 +281,7 @@ class Runs:
     def _say_ended(self, folder: RunFolder, metadata: RunMetadata) -> None:
         now = instant(self._clock())
         error = AuditError(timestamp=now, type="internal_error", message="its worker ended without a word")
-        folder.write_metadata(
-            replace(metadata, status="partial", completed_at=now, errors=(*metadata.errors, error))
-        )
+        folder.write_metadata(replace(metadata, status="partial", completed_at=now, errors=(*metadata.errors, error)))
 
     def _keys(self) -> tuple[str, ...]:
         try:

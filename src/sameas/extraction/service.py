@@ -180,9 +180,7 @@ class ExtractionService:
         audit: Mapping[str, Any] | None = None,
     ) -> int:
         """An ontology was updated: forget its records and mark its runs; returns how many records went."""
-        forgotten = await self._engine.forget_where(
-            tenant=self._tenant, scope=SCOPE, tag=ontology_tag(ontology_id)
-        )
+        forgotten = await self._engine.forget_where(tenant=self._tenant, scope=SCOPE, tag=ontology_tag(ontology_id))
         await asyncio.to_thread(self._runs.supersede, ontology_id, new_version=new_version)
         if self._tables is not None:
             await asyncio.to_thread(
@@ -196,9 +194,7 @@ class ExtractionService:
 
     async def _once(self, work: ExtractionWork, on_event: OnEvent | None) -> Extraction:
         key = work.plan.key
-        options = record_options(
-            key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit
-        )
+        options = record_options(key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit)
         for _ in range(_TRIES):
             how: list[str] = []
             token = _HOW.set(how)
@@ -225,9 +221,7 @@ class ExtractionService:
                 continue
             following.tell(hit(stored.metadata, shared=shared, now=self._clock()))
             return self._answer(work, stored, replayed=True, shared=shared)
-        raise RunDamagedError(
-            f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder"
-        )
+        raise RunDamagedError(f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder")
 
     def _replay(self, work: ExtractionWork, summary: RunSummary, *, shared: bool) -> Stored:
         """The accepted result, checked, from the folder or, where that is gone, from the database."""
@@ -251,19 +245,13 @@ class ExtractionService:
         folder = self._runs.at(work.plan.key).path
         return Extraction(work.key, replayed, shared, stored.metadata, stored.graph, folder)
 
-    async def _source(
-        self, text: str | Iterable[str], ontology: Ontology, params: Mapping[str, Any]
-    ) -> SourceText:
-        make = partial(
-            SourceText, text, ontology_id=_id_of(ontology), ontology_version=ontology.version, params=params
-        )
+    async def _source(self, text: str | Iterable[str], ontology: Ontology, params: Mapping[str, Any]) -> SourceText:
+        make = partial(SourceText, text, ontology_id=_id_of(ontology), ontology_version=ontology.version, params=params)
         # A short text has its key before a thread would have started.
         is_short = isinstance(text, str) and len(text) <= _SHORT
         return make() if is_short else await asyncio.to_thread(make)
 
-    def _pipeline(
-        self, ontology: Ontology, extractor: Extractor, settings: "PipelineSettings | None"
-    ) -> "Pipeline":
+    def _pipeline(self, ontology: Ontology, extractor: Extractor, settings: "PipelineSettings | None") -> "Pipeline":
         """The pipeline of these three; building one for a large ontology takes longer than a replay."""
         from sameas.extraction.pipeline import Pipeline
         from sameas.ontology.index import OntologyIndex

@@ -93,9 +93,7 @@ class ExtractionWork:
 
     def damaged(self, reason: str) -> None:
         """An earlier result could not be believed: the run that replaces it says so."""
-        self._damage.append(
-            f"an earlier result of this run was damaged ({reason}); it was set aside and done again"
-        )
+        self._damage.append(f"an earlier result of this run was damaged ({reason}); it was set aside and done again")
 
     async def do(self, context: Context, *, following: Following) -> RunSummary:
         """The summary of a complete result; raises PartialRunError where it is not complete."""
@@ -118,9 +116,7 @@ class ExtractionWork:
             self._ended(attempt, attempt.cancel, {"code": "cancelled"})
             raise
         except Exception as error:
-            self._ended(
-                attempt, partial(attempt.fail, error), {"code": type(error).__name__, "message": str(error)}
-            )
+            self._ended(attempt, partial(attempt.fail, error), {"code": type(error).__name__, "message": str(error)})
             raise
         if metadata.status != "complete":
             if self._tables is not None:

@@ -40,7 +40,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 
 Json = None | bool | int | float | str | list[Any] | dict[str, Any]
 # Excluded paths as a tree: a value of None ends a path, the name None stands for every element of a list.
-Exclusions = dict[str | None, Any]
+Exclusions = dict[Any, Any]
 
 
 def canonical_json(value: object, *, exclude_fields: Iterable[str] | Exclusions = ()) -> bytes:
@@ -230,7 +230,7 @@ class _Walk:
                     inner = _NOTHING
                 plain[name if type(name) is str and name.isascii() else self.name(name)] = self.plain(item, inner)
         except NotCanonical as error:
-            raise error.inside(name if _PLAIN_STEP.fullmatch(str(name)) else f"[{name!r}]") from None
+            raise error.inside(str(name) if _PLAIN_STEP.fullmatch(str(name)) else f"[{name!r}]") from None
         self.ancestors.discard(id(owner))
         return plain
 

@@ -31,7 +31,14 @@ class Seat:
 class Batch:
     """The calls of one `run_many`, with their results in order."""
 
-    def __init__(self, intake: Intake, payloads: Iterable[Any], keys: Sequence[str] | None, options: Options) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        work: Callable[[Context, Any], Any],
+        payloads: Iterable[Any],
+        keys: Sequence[str] | None,
+        options: Options,
+    ) -> None:
         self.payloads = list(payloads)
         if keys is not None and len(keys) != len(self.payloads):
             raise ValueError(f"{len(self.payloads)} payloads need as many keys, not {len(keys)}")
@@ -44,7 +51,7 @@ class Batch:
             each = options.copy()
             each["payload"] = payload
             each["key"] = keys[number] if keys else None
-            self.calls.append(intake.call(**each))
+            self.calls.append(intake.call(_on(work, payload), **each))
         self.results: list[Any] = [None] * len(self.calls)
 
     def windows(self) -> Iterator[tuple[list[Seat], list[int]]]:
@@ -70,10 +77,6 @@ class Batch:
             if isinstance(claim, Acquired):
                 yield seat.call.acquired(claim), seat.call
 
-    def work_on(self, number: int, work: Callable[[Context, Any], Any]) -> Callable[[Context], Any]:
-        payload = self.payloads[number]
-        return lambda context: work(context, payload)
-
     def records(self) -> list[ProcessingRecord]:
         """All results, or BatchFailed with all of them."""
         if any(isinstance(result, BaseException) for result in self.results):
@@ -83,3 +86,7 @@ class Batch:
     def unfinished(self) -> list[Call]:
         """The calls that an interruption may have left with a flight or a claim."""
         return [call for call, result in zip(self.calls, self.results, strict=True) if result is None]
+
+
+def _on(work: Callable[[Context, Any], Any], payload: Any) -> Callable[[Context], Any]:
+    return lambda context: work(context, payload)

@@ -86,6 +86,7 @@ class Listener(Protocol):
 class Work(Struct, frozen=True):
     """Run the caller's function under this context."""
 
+    function: Callable[[Context], Any]
     context: Context
     policy: Policy
     # Whether there is a lease to renew; in the caller's transaction the row lock holds instead.
@@ -121,6 +122,7 @@ class Call:
     def __init__(
         self,
         request: ClaimRequest,
+        work: Callable[[Context], Any],
         *,
         policy: Policy,
         codec: Codec,
@@ -129,6 +131,7 @@ class Call:
         new_listener: Callable[[], Listener],
     ) -> None:
         self.request = request
+        self.work = work
         self.policy = policy
         self.codec = codec
         self.backend = backend
@@ -172,7 +175,7 @@ class Call:
                 context = self.acquired(claim)
             case _:
                 assert_never(claim)
-        result = yield Work(context, self.policy, leased=False)
+        result = yield Work(self.work, context, self.policy, leased=False)
         self._refuse_forked(context)
         data, media_type = self.codec.encode(result)
         result = self.codec.decode(data, media_type)
@@ -311,7 +314,7 @@ class Call:
 
     def _work(self, context: Context) -> Script[ProcessingRecord]:
         try:
-            result = yield Work(context, self.policy)
+            result = yield Work(self.work, context, self.policy)
             data, media_type = self.codec.encode(result)
             result = self.codec.decode(data, media_type)
         except Exception as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from inspect import isawaitable
 from time import sleep
 from types import CoroutineType, TracebackType
@@ -26,7 +25,7 @@ from sameas.once.listener import TaskListener, ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
 from sameas.once.record import Accepted, Record
-from sameas.once.script import Script, arun, run
+from sameas.once.script import Effects, Script, arun, run
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection, Store
 
 T = TypeVar("T")
@@ -58,14 +57,15 @@ class Engine:
             new_listener=ThreadListener,
             tell=self._tell,
         )
+        self._effects: Effects = {Work: self._work, Pause: _sleep}
         renew_after_fork(self)
 
     def run(self, work: Callable[[Context], T], *, connection: Any = None, **options: Unpack[Options]) -> T:
         """The result of `work(ctx)`: run now, or as it was the first time."""
         if connection is not None:
             return cast(T, self._join(work, connection, options).result)
-        call = self._intake.call(**options)
-        return cast(T, self._drive(call, work, call.script()).result)
+        call = self._intake.call(work, **options)
+        return cast(T, self._drive(call, call.script()).result)
 
     def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
@@ -73,8 +73,8 @@ class Engine:
         """`run`, with where the result came from. `connection` joins the caller's transaction."""
         if connection is not None:
             return self._join(work, connection, options)
-        call = self._intake.call(**options)
-        return self._drive(call, work, call.script())
+        call = self._intake.call(work, **options)
+        return self._drive(call, call.script())
 
     def run_many(
         self,
@@ -96,16 +96,16 @@ class Engine:
         **options: Unpack[Options],
     ) -> list[ProcessingRecord]:
         """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
-        batch = Batch(self._intake, payloads, keys, options)
+        batch = Batch(self._intake, work, payloads, keys, options)
         try:
             for leading, following in batch.windows():
                 claims = self.store.claim_many([seat.call.request for seat in leading])
                 for context, call in batch.claimed(leading, claims):
                     self._heartbeat.add(context, call.policy)
                 for seat in leading:
-                    self._keep(batch, seat.number, work, seat.call.lead(seat.claim))
+                    self._keep(batch, seat.number, seat.call.lead(seat.claim))
                 for number in following:
-                    self._keep(batch, number, work, batch.calls[number].script())
+                    self._keep(batch, number, batch.calls[number].script())
         except BaseException as interruption:
             self._abandon_all(batch.unfinished(), interruption)
             raise
@@ -163,26 +163,26 @@ class Engine:
 
     def _join(self, work: Callable[[Context], Any], connection: Any, options: Options) -> ProcessingRecord:
         with self._backend.join(connection) as joined:
-            call = self._intake.call(backend=joined, **options)
-            return self._drive(call, work, call.in_transaction())
+            call = self._intake.call(work, backend=joined, **options)
+            return self._drive(call, call.in_transaction())
 
-    def _drive(self, call: Call, work: Callable[[Context], Any], script: Script[ProcessingRecord]) -> ProcessingRecord:
+    def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
         if self._tell is not None:
             script = observed(script, call, self._tell)
         try:
-            return run(script, call.backend.perform, {Work: partial(self._work, work), Pause: _sleep})
+            return run(script, call.backend.perform, self._effects)
         except BaseException as interruption:
             self._abandon_all([call], interruption)
             raise
 
-    def _work(self, work: Callable[[Context], Any], command: Work) -> Any:
+    def _work(self, command: Work) -> Any:
         context, working = command.context, WORKING.get()
         # Everything that is undone below is done inside: a signal may strike between any two lines.
         try:
             if command.leased:
                 self._heartbeat.add(context, command.policy)
             WORKING.set((*working, context))
-            return work(context)
+            return command.function(context)
         finally:
             context.ended = True
             WORKING.set(working)
@@ -192,12 +192,11 @@ class Engine:
         self,
         batch: Batch,
         number: int,
-        work: Callable[[Context, Any], Any],
         script: Script[ProcessingRecord],
     ) -> None:
         """One call of a batch: its failure is its own."""
         try:
-            batch.results[number] = self._drive(batch.calls[number], batch.work_on(number, work), script)
+            batch.results[number] = self._drive(batch.calls[number], script)
         except Exception as error:
             batch.results[number] = error
 
@@ -240,6 +239,7 @@ class AsyncEngine:
             new_listener=TaskListener,
             tell=self._tell,
         )
+        self._effects: Effects = {Work: self._work, Pause: _wait}
         renew_after_fork(self)
 
     async def run(
@@ -248,8 +248,8 @@ class AsyncEngine:
         """The result of `work(ctx)`: run now, or as it was the first time."""
         if connection is not None:
             return cast(T, (await self._join(work, connection, options)).result)
-        call = self._intake.call(**options)
-        return cast(T, (await self._drive(call, work, call.script())).result)
+        call = self._intake.call(work, **options)
+        return cast(T, (await self._drive(call, call.script())).result)
 
     async def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
@@ -257,8 +257,8 @@ class AsyncEngine:
         """`run`, with where the result came from. `connection` joins the caller's transaction."""
         if connection is not None:
             return await self._join(work, connection, options)
-        call = self._intake.call(**options)
-        return await self._drive(call, work, call.script())
+        call = self._intake.call(work, **options)
+        return await self._drive(call, call.script())
 
     async def run_many(
         self,
@@ -283,7 +283,7 @@ class AsyncEngine:
         **options: Unpack[Options],
     ) -> list[ProcessingRecord]:
         """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
-        batch = Batch(self._intake, payloads, keys, options)
+        batch = Batch(self._intake, work, payloads, keys, options)
         slots = asyncio.Semaphore(concurrency)
         try:
             for leading, following in batch.windows():
@@ -292,10 +292,10 @@ class AsyncEngine:
                     self._heartbeat.add(context, call.policy)
                 async with asyncio.TaskGroup() as tasks:
                     for seat in leading:
-                        tasks.create_task(self._keep(batch, seat.number, work, seat.call.lead(seat.claim), slots))
+                        tasks.create_task(self._keep(batch, seat.number, seat.call.lead(seat.claim), slots))
                 async with asyncio.TaskGroup() as tasks:
                     for number in following:
-                        tasks.create_task(self._keep(batch, number, work, batch.calls[number].script(), slots))
+                        tasks.create_task(self._keep(batch, number, batch.calls[number].script(), slots))
         except BaseException as interruption:
             await self._abandon_all(batch.unfinished(), interruption)
             raise
@@ -356,28 +356,26 @@ class AsyncEngine:
 
     async def _join(self, work: Callable[[Context], Any], connection: Any, options: Options) -> ProcessingRecord:
         async with self._backend.ajoin(connection) as joined:
-            call = self._intake.call(backend=joined, **options)
-            return await self._drive(call, work, call.in_transaction())
+            call = self._intake.call(work, backend=joined, **options)
+            return await self._drive(call, call.in_transaction())
 
-    async def _drive(
-        self, call: Call, work: Callable[[Context], Any], script: Script[ProcessingRecord]
-    ) -> ProcessingRecord:
+    async def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
         if self._tell is not None:
             script = observed(script, call, self._tell)
         try:
-            return await arun(script, call.backend.aperform, {Work: partial(self._work, work), Pause: _wait})
+            return await arun(script, call.backend.aperform, self._effects)
         except BaseException as interruption:
             await self._abandon_all([call], interruption)
             raise
 
-    async def _work(self, work: Callable[[Context], Any], command: Work) -> Any:
+    async def _work(self, command: Work) -> Any:
         context, working = command.context, WORKING.get()
         # Everything that is undone below is done inside: a signal may strike between any two lines.
         try:
             if command.leased:
                 self._heartbeat.add(context, command.policy)
             WORKING.set((*working, context))
-            result = work(context)
+            result = command.function(context)
             return await result if type(result) is CoroutineType or isawaitable(result) else result
         finally:
             context.ended = True
@@ -388,14 +386,13 @@ class AsyncEngine:
         self,
         batch: Batch,
         number: int,
-        work: Callable[[Context, Any], Any],
         script: Script[ProcessingRecord],
         slots: asyncio.Semaphore,
     ) -> None:
         """One call of a batch: its failure is its own."""
         async with slots:
             try:
-                batch.results[number] = await self._drive(batch.calls[number], batch.work_on(number, work), script)
+                batch.results[number] = await self._drive(batch.calls[number], script)
             except Exception as error:
                 batch.results[number] = error
 

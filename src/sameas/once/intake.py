@@ -15,6 +15,7 @@ from sameas.identity.ids import Attempts
 from sameas.identity.key import Namespace, content_key, fingerprint, record_digest
 from sameas.once.call import Call, Listener
 from sameas.once.codec import PLAIN, codec_for
+from sameas.once.context import Context
 from sameas.once.flight import Flights
 from sameas.once.observe import KeyFailed, Tell
 from sameas.once.policy import OnBusy, Policy
@@ -82,6 +83,7 @@ class Intake:
 
     def call(
         self,
+        work: Callable[[Context], Any],
         *,
         scope: str,
         key: str | None = None,
@@ -114,6 +116,7 @@ class Intake:
         )
         return Call(
             request,
+            work,
             policy=policy,
             codec=PLAIN if result_type is None else codec_for(result_type),
             backend=backend or self.backend,

@@ -26,9 +26,7 @@ from sameas.ontology.model import (
 )
 
 
-def assemble(
-    facts: Facts, *, limits: Limits, root: Facts | None = None, imports: tuple[Import, ...] = ()
-) -> Ontology:
+def assemble(facts: Facts, *, limits: Limits, root: Facts | None = None, imports: tuple[Import, ...] = ()) -> Ontology:
     """The ontology that the facts describe; its name and title come from `root`, the file without imports."""
     return _Assembly(facts, limits).ontology(root or facts, imports)
 
@@ -40,9 +38,7 @@ class _Assembly:
         self._datatypes = find_datatypes(facts)
         self._properties = self._find_properties()
         self._declared = self._class_names(facts.of_type(*v.CLASS_TYPES, v.DEPRECATED_CLASS))
-        self._described = self._declared | (
-            self._class_names(set(facts.subjects(*SUBJECTS))) - self._properties
-        )
+        self._described = self._declared | (self._class_names(set(facts.subjects(*SUBJECTS))) - self._properties)
         self._deprecated = self._find_deprecated()
         self._mentioned: set[str] = set()
         self._axioms = ClassAxioms(facts, self._read, self._described)
@@ -78,9 +74,7 @@ class _Assembly:
 
     def _mention(self, constraint: Constraint) -> None:
         for group in constraint:
-            self._mentioned.update(
-                iri for iri in group if not v.is_built_in(iri) and iri not in self._datatypes
-            )
+            self._mentioned.update(iri for iri in group if not v.is_built_in(iri) and iri not in self._datatypes)
 
     def _names(self, iri: str) -> tuple[tuple[Text, ...], tuple[Text, ...], tuple[Text, ...]]:
         facts = self._facts
@@ -106,9 +100,7 @@ class _Assembly:
                     parents=tuple(sorted(self._axioms.parents.get(iri, ()))),
                     equivalents=tuple(sorted(self._axioms.equivalents.get(iri, ()))),
                     disjoint=tuple(sorted(self._axioms.disjoint.get(iri, ()))),
-                    restrictions=tuple(
-                        sorted(self._axioms.restrictions.get(iri, ()), key=_restriction_order)
-                    ),
+                    restrictions=tuple(sorted(self._axioms.restrictions.get(iri, ()), key=_restriction_order)),
                     deprecated=iri in self._deprecated,
                     declared=iri in self._declared,
                 )
@@ -139,9 +131,7 @@ class _Assembly:
                     comments=comments,
                     patterns=self._facts.texts(iri, v.PATTERN),
                     parents=tuple(
-                        sorted(
-                            p for p in self._facts.iris(iri, v.SUBPROPERTY) - {iri} if not v.is_built_in(p)
-                        )
+                        sorted(p for p in self._facts.iris(iri, v.SUBPROPERTY) - {iri} if not v.is_built_in(p))
                     ),
                     equivalents=tuple(sorted(equivalents.get(iri, ()))),
                     inverses=tuple(sorted(inverses.get(iri, ()))),
@@ -176,9 +166,7 @@ class _Assembly:
         is_datatype = v.DATATYPE_PROPERTY in types
         if is_object == is_datatype:
             names = {iri for group in reach for iri in group}
-            values = {
-                iri for iri in names if iri in self._datatypes or iri.startswith(v.XSD) or iri == v.LITERAL
-            }
+            values = {iri for iri in names if iri in self._datatypes or iri.startswith(v.XSD) or iri == v.LITERAL}
             is_datatype = bool(names) and values == names
             is_object = bool(names) and not values
         return "object" if is_object else "datatype" if is_datatype else "any"
@@ -188,12 +176,7 @@ class _Assembly:
         metatypes = v.SCHEMA_DATATYPES | v.CLASS_TYPES | v.PROPERTY_TYPES
         for kind, members in self._facts.types():
             plain = kind in (v.THING, v.OWL + "NamedIndividual")
-            if (
-                kind in metatypes
-                or is_blank(kind)
-                or kind.startswith(v.SH)
-                or (v.is_built_in(kind) and not plain)
-            ):
+            if kind in metatypes or is_blank(kind) or kind.startswith(v.SH) or (v.is_built_in(kind) and not plain):
                 continue
             for iri in members:
                 known = types.setdefault(iri, set())

@@ -48,9 +48,7 @@ class ClassAxioms:
         for other in facts.iris(iri, v.DISJOINT):
             self._set_apart(iri, other)
         for head in facts.objects(iri, v.DISJOINT_UNION):
-            members = [
-                node for node in self._read.items(head) if isinstance(node, str) and not is_blank(node)
-            ]
+            members = [node for node in self._read.items(head) if isinstance(node, str) and not is_blank(node)]
             self._keep_apart(members)
             for member in members:
                 self._above(member, iri)
@@ -109,7 +107,5 @@ class ClassAxioms:
         for node in sorted(self._facts.of_type(v.ALL_DISJOINT)):
             for head in self._facts.objects(node, v.MEMBERS):
                 self._keep_apart(
-                    member
-                    for member in self._read.items(head)
-                    if isinstance(member, str) and not is_blank(member)
+                    member for member in self._read.items(head) if isinstance(member, str) and not is_blank(member)
                 )

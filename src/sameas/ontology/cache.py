@@ -63,7 +63,7 @@ class OntologyCache:
                 target.write(content)
                 target.flush()
                 os.fsync(target.fileno())
-            os.replace(temporary, self._path(key))
+            Path(temporary).replace(self._path(key))
         except OSError:
             if temporary is not None:
                 Path(temporary).unlink(missing_ok=True)

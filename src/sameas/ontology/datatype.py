@@ -96,9 +96,7 @@ def _assemble(facts: Facts, iri: str, iris: set[str], read: ExpressionReader) ->
             for item in read.items(head):
                 for facet in sorted(v.FACETS):
                     if isinstance(item, str):
-                        facets.update(
-                            (facet, x.text) for x in facts.objects(item, facet) if isinstance(x, Value)
-                        )
+                        facets.update((facet, x.text) for x in facts.objects(item, facet) if isinstance(x, Value))
     return Datatype(
         iri=iri,
         labels=facts.texts(iri, *v.LABELS),

@@ -49,9 +49,7 @@ class Facts:
             for subject, nodes in self._by_predicate.get(predicate, {}).items():
                 texts = found.setdefault(subject, set())
                 texts.update(
-                    Text(node.text, node.lang)
-                    for node in nodes
-                    if isinstance(node, Value) and node.text.strip()
+                    Text(node.text, node.lang) for node in nodes if isinstance(node, Value) and node.text.strip()
                 )
         return {subject: tuple(sorted(texts)) for subject, texts in found.items()}
 

@@ -81,9 +81,7 @@ class Focuser:
         """Labels by the root of each of their words."""
         found: dict[str, list[tuple[Entry, frozenset[str]]]] = {}
         for entry in self._index.lexicon():
-            text = (
-                re.sub(r"\{(?:subject|object)\}", " ", entry.text) if entry.kind == "pattern" else entry.text
-            )
+            text = re.sub(r"\{(?:subject|object)\}", " ", entry.text) if entry.kind == "pattern" else entry.text
             words = frozenset(words_of(text))
             for root in {word[:ROOT] for word in words}:
                 found.setdefault(root, []).append((entry, words))
@@ -155,9 +153,7 @@ class Focuser:
             for iri in index.properties_for(class_iri):
                 own = any(not chosen.isdisjoint(group) for group in index.domain(iri))
                 reaches = any(not chosen.isdisjoint(group) for group in index.range(iri))
-                total[iri] = max(
-                    total[iri], scores[iri] + FULL // 4 * (own + reaches) + max(0, 100 - position)
-                )
+                total[iri] = max(total[iri], scores[iri] + FULL // 4 * (own + reaches) + max(0, 100 - position))
         kept = [iri for iri in total if not index.properties[iri].deprecated]
         return sorted(kept, key=lambda iri: (-total[iri], iri))[: self._settings.properties]
 

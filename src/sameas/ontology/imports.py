@@ -30,9 +30,7 @@ class ImportsFolder:
                 todo="Make it or leave the option out",
             )
         self._limits = limits
-        self._files = sorted(
-            path for path in folder.iterdir() if path.suffix.lower() in EXTENSIONS and path.is_file()
-        )
+        self._files = sorted(path for path in folder.iterdir() if path.suffix.lower() in EXTENSIONS and path.is_file())
         self._declared: dict[str, Path] | None = None
 
     def digest(self) -> str:

@@ -87,12 +87,7 @@ class OntologyIndex:
 
     def term(self, iri: str) -> Term | None:
         """The class, property, individual or datatype of that name."""
-        return (
-            self.classes.get(iri)
-            or self.properties.get(iri)
-            or self.individuals.get(iri)
-            or self.datatypes.get(iri)
-        )
+        return self.classes.get(iri) or self.properties.get(iri) or self.individuals.get(iri) or self.datatypes.get(iri)
 
     def lexicon(self) -> tuple[Entry, ...]:
         """Every text that stands for a class, property or individual, and every pattern."""
@@ -172,9 +167,7 @@ class OntologyIndex:
         if found:
             return found
         same = (iri, *(self.properties[iri].equivalents if iri in self.properties else ()))
-        inverses = sorted(
-            {one for name in same if name in self.properties for one in self.properties[name].inverses}
-        )
+        inverses = sorted({one for name in same if name in self.properties for one in self.properties[name].inverses})
         return next((far for other in inverses if (far := self._nearest(other, opposite, end))), ())
 
     def _nearest(self, iri: str, end: str, opposite: str) -> Constraint:

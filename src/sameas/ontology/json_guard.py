@@ -34,9 +34,7 @@ def decode_json(data: bytes, *, limits: Limits, file: str | None) -> Any:
         found = _BYTE.search(str(error))
         line, column = position(data, int(found.group(1)) if found else len(data))
         what = _BYTE.sub("", str(error)).strip()
-        raise OntologySyntaxError(
-            what, file=file, line=line, column=column, todo="Correct the JSON there"
-        ) from error
+        raise OntologySyntaxError(what, file=file, line=line, column=column, todo="Correct the JSON there") from error
     except UnicodeDecodeError as error:
         # The error counts from the start of the string that it is in.
         line, column = position(data, _bad_byte(data))
@@ -106,9 +104,7 @@ def _enter(place: _Place, data: bytes, file: str | None) -> _Place:
             if isinstance(one.get("@import"), str):
                 raise _remote(one["@import"], data, file)
             terms += len(one)
-            is_scoped = is_scoped or any(
-                isinstance(term, dict) and "@context" in term for term in one.values()
-            )
+            is_scoped = is_scoped or any(isinstance(term, dict) and "@context" in term for term in one.values())
     return _Place(value, terms, is_scoped)
 
 

@@ -31,7 +31,7 @@ def load_ontology(
     )
 
 
-def read_ontology(  # noqa: PLR0913  # all but the first are keywords
+def read_ontology(  # all but the first are keywords
     data: bytes, *, extension: str = "", file: str | None = None, imports_dir: Path | str | None = None,
     cache_dir: Path | str | None = None, limits: Limits = DEFAULT_LIMITS,
 ) -> Ontology:  # fmt: skip
@@ -55,18 +55,18 @@ def read_ontology(  # noqa: PLR0913  # all but the first are keywords
 def _imports_digest(folder: Path | None, limits: Limits) -> str:
     if folder is None:
         return ""
-    from sameas.ontology.imports import ImportsFolder  # noqa: PLC0415
+    from sameas.ontology.imports import ImportsFolder
 
     return ImportsFolder(folder, limits=limits).digest()
 
 
 def _read(data: bytes, notation: Notation, file: str | None, folder: Path | None, limits: Limits) -> Ontology:
     # Parsers load here and not above: an ontology that comes from the cache needs none of them.
-    from sameas.ontology.assemble import assemble  # noqa: PLC0415
-    from sameas.ontology.facts import Facts  # noqa: PLC0415
-    from sameas.ontology.imports import ImportsFolder, follow_imports  # noqa: PLC0415
-    from sameas.ontology.parse import parse_statements  # noqa: PLC0415
-    from sameas.ontology.text2kgbench import read_text2kgbench  # noqa: PLC0415
+    from sameas.ontology.assemble import assemble
+    from sameas.ontology.facts import Facts
+    from sameas.ontology.imports import ImportsFolder, follow_imports
+    from sameas.ontology.parse import parse_statements
+    from sameas.ontology.text2kgbench import read_text2kgbench
 
     if notation == "text2kgbench":
         ontology = read_text2kgbench(data, file=file, limits=limits)

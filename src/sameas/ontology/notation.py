@@ -27,9 +27,7 @@ EXTENSIONS = frozenset({*BY_EXTENSION, ".owl", ".rdf", ".xml", ".json"})
 CONVERT = "Convert it to Turtle first, for instance with Protege (save as) or ROBOT (robot convert)"
 LOOK = 4096
 
-_QUAD = re.compile(
-    rb'(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+(?:<[^>]*>|_:\S+|"(?:[^"\\]|\\.)*"\S*)\s+(?:<[^>]*>|_:\S+)\s*\.'
-)
+_QUAD = re.compile(rb'(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+(?:<[^>]*>|_:\S+|"(?:[^"\\]|\\.)*"\S*)\s+(?:<[^>]*>|_:\S+)\s*\.')
 _COMMENT = re.compile(rb"\s*(?:#[^\n]*\n\s*)*")
 _FUNCTIONAL = re.compile(rb"(?:Prefix|Ontology)\s*\(")
 _MANCHESTER = re.compile(rb"(?:Prefix|Ontology):")
@@ -86,6 +84,6 @@ def _xml_like(data: bytes, file: str | None) -> Notation:
         raise OntologyFormatError(
             what="this is a web page", file=file, todo="Download the RDF file that the page describes"
         )
-    if root.startswith(b"<Ontology") or root.startswith(b"<owl:Ontology "):
+    if root.startswith((b"<Ontology", b"<owl:Ontology ")):
         raise OntologyFormatError(what="OWL/XML is not read", file=file, todo=CONVERT)
     return "rdfxml"

@@ -63,9 +63,7 @@ def read_bounded(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> bytes:
         with path.open("rb") as source:
             data = source.read(limits.file_bytes + 1) if path.stat().st_size <= limits.file_bytes else None
     except FileNotFoundError as error:
-        raise OntologyNotFoundError(
-            what="there is no such file", file=str(path), todo="Check the path"
-        ) from error
+        raise OntologyNotFoundError(what="there is no such file", file=str(path), todo="Check the path") from error
     except OSError as error:
         raise OntologyNotFoundError(
             what=f"the file cannot be read ({error.strerror})",
@@ -81,7 +79,7 @@ def read_bounded(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> bytes:
     return data
 
 
-def parse_statements(  # noqa: PLR0913  # all but the first are keywords
+def parse_statements(  # all but the first are keywords
     data: bytes,
     *,
     notation: Notation | None = None,
@@ -156,7 +154,7 @@ def _out_of_time() -> NoReturn:
 
 def _require_oxigraph() -> None:
     try:
-        import pyoxigraph  # noqa: F401, PLC0415
+        import pyoxigraph  # noqa: F401
     except ImportError as error:
         raise OntologyExtraError(
             what="pyoxigraph is not installed", todo="Install it with: pip install 'sameas[ontology]'"
@@ -166,7 +164,7 @@ def _require_oxigraph() -> None:
 def _quads(
     data: bytes, notation: Notation, file: str | None, base: str, limits: Limits
 ) -> Iterator["pyoxigraph.Quad | pyoxigraph.Triple"]:
-    from pyoxigraph import RdfFormat, parse  # noqa: PLC0415
+    from pyoxigraph import RdfFormat, parse
 
     known = {
         "turtle": RdfFormat.TURTLE,
@@ -214,13 +212,9 @@ def _quads(
         ) from error
 
 
-def _find(
-    data: bytes, parse_again: "Callable[[_Reader], None]", reached: int, limits: Limits
-) -> tuple[int, int]:
+def _find(data: bytes, parse_again: "Callable[[_Reader], None]", reached: int, limits: Limits) -> tuple[int, int]:
     """Where a parser that names no place stopped: parse again and hand out the last block byte by byte."""
-    reader = _Reader(
-        data, deadline=time.monotonic() + limits.parse_seconds, fine_from=max(0, reached - 2 * BLOCK)
-    )
+    reader = _Reader(data, deadline=time.monotonic() + limits.parse_seconds, fine_from=max(0, reached - 2 * BLOCK))
     with contextlib.suppress(SyntaxError, _OutOfTimeError):
         parse_again(reader)
     return position(data, max(0, reader.position - 1))
@@ -239,7 +233,7 @@ def _translate(error: SyntaxError, file: str | None, line: int, column: int) -> 
 def _statements(
     quads: "Iterable[pyoxigraph.Quad | pyoxigraph.Triple]", keep: frozenset[str] | None
 ) -> Iterator[Statement]:
-    from pyoxigraph import BlankNode, Literal, NamedNode  # noqa: PLC0415
+    from pyoxigraph import BlankNode, Literal, NamedNode
 
     for quad in quads:
         predicate = quad.predicate.value

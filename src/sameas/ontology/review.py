@@ -41,9 +41,7 @@ def review_ontology(ontology: Ontology) -> tuple[Finding, ...]:
     index = OntologyIndex(ontology)
     found = {*_of_classes(index), *_of_properties(index)}
     for iri in ontology.unresolved_imports:
-        found.add(
-            Finding("import-not-found", iri, "imported and not found; put its file into the imports folder")
-        )
+        found.add(Finding("import-not-found", iri, "imported and not found; put its file into the imports folder"))
     if not ontology.classes and not ontology.properties:
         found.add(
             Finding(
@@ -58,13 +56,9 @@ def review_ontology(ontology: Ontology) -> tuple[Finding, ...]:
 def _of_classes(index: OntologyIndex) -> Iterator[Finding]:
     for one in index.ontology.classes:
         if not one.declared:
-            yield Finding(
-                "undeclared-class", one.iri, "used as a class and not declared; add it or its import"
-            )
+            yield Finding("undeclared-class", one.iri, "used as a class and not declared; add it or its import")
         elif not one.labels:
-            yield Finding(
-                "no-label", one.iri, f"no label; the text is searched for {name_from_iri(one.iri)!r} only"
-            )
+            yield Finding("no-label", one.iri, f"no label; the text is searched for {name_from_iri(one.iri)!r} only")
         above = sorted(index.class_tree.above(one.iri))
         apart = next(
             ((a, b) for a in above if a in index.classes for b in index.classes[a].disjoint if b in above),

@@ -110,9 +110,7 @@ class _Page:
 
     def _arrow(self, one: OntologyProperty) -> str:
         reach = self._index.range(one.iri)
-        notes = [
-            name for name in ("functional", "symmetric", "transitive", "deprecated") if getattr(one, name)
-        ]
+        notes = [name for name in ("functional", "symmetric", "transitive", "deprecated") if getattr(one, name)]
         tail = f" ({', '.join(notes)})" if notes else ""
         return f"{self._name(one.iri)} -> {self._constraint(reach)}{tail}"
 

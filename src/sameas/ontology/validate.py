@@ -59,14 +59,10 @@ def validate_graph(
     data = parse_statements(graph, extension=extension, file="graph", limits=limits, keep=None)
     data.extend(_known_types(data, index))
     if shapes is None:
-        wanted = parse_statements(
-            derive_shapes(index).encode(), notation="ntriples", limits=limits, keep=None
-        )
+        wanted = parse_statements(derive_shapes(index).encode(), notation="ntriples", limits=limits, keep=None)
     elif isinstance(shapes, Path):
         content = read_bounded(shapes, limits=limits)
-        wanted = parse_statements(
-            content, extension=shapes.suffix, file=str(shapes), limits=limits, keep=None
-        )
+        wanted = parse_statements(content, extension=shapes.suffix, file=str(shapes), limits=limits, keep=None)
     else:
         wanted = parse_statements(shapes, file="shapes", limits=limits, keep=None)
     _refuse_outside(wanted)
@@ -96,7 +92,7 @@ def _refuse_outside(statements: list[Statement]) -> None:
 
 def _pyshacl() -> Any:
     try:
-        import pyshacl  # noqa: PLC0415
+        import pyshacl
     except ImportError as error:
         raise OntologyExtraError(
             what="pyshacl is not installed", todo="Install it with: pip install 'sameas[shacl]'"
@@ -106,7 +102,7 @@ def _pyshacl() -> Any:
 
 def _to_rdflib(statements: list[Statement]) -> "rdflib.Graph":
     _pyshacl()
-    import rdflib  # noqa: PLC0415
+    import rdflib
 
     def term(node: Node) -> Any:
         if isinstance(node, Value):
@@ -128,13 +124,11 @@ def _run(data: "rdflib.Graph", shapes: "rdflib.Graph", known: "rdflib.Graph") ->
         data, shacl_graph=shapes, ont_graph=known, inference="none", allow_warnings=True, do_owl_imports=False
     )
     found = {_result(report, node) for node in report.subjects(predicate=_uri("resultSeverity"))}
-    return ShapeReport(
-        conforms=not any(one.severity == "violation" for one in found), results=tuple(sorted(found))
-    )
+    return ShapeReport(conforms=not any(one.severity == "violation" for one in found), results=tuple(sorted(found)))
 
 
 def _uri(name: str) -> Any:
-    import rdflib  # noqa: PLC0415
+    import rdflib
 
     return rdflib.URIRef(v.SH + name)
 

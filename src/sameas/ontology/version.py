@@ -28,7 +28,7 @@ def compute_ontology_version(
     """`sha256:` and 64 hex digits; a string is a path, bytes are a file's content."""
     if isinstance(source, Ontology):
         return version_of(source)
-    from sameas.ontology.load import load_ontology, read_ontology  # noqa: PLC0415  # load uses version_of
+    from sameas.ontology.load import load_ontology, read_ontology  # load uses version_of
 
     if isinstance(source, bytes):
         return read_ontology(source, imports_dir=imports_dir, limits=limits).version
@@ -44,11 +44,7 @@ def version_of(ontology: Ontology) -> str:
 
 def _content(term: msgspec.Struct) -> dict[str, Any]:
     """Fields by name, without those at their default: a new field leaves older files' versions alone."""
-    return {
-        name: _plain(value)
-        for name, default in _defaults(type(term))
-        if (value := getattr(term, name)) != default
-    }
+    return {name: _plain(value) for name, default in _defaults(type(term)) if (value := getattr(term, name)) != default}
 
 
 def _plain(value: Any) -> Any:

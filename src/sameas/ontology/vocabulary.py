@@ -84,9 +84,7 @@ TRAITS = {
     OWL + "IrreflexiveProperty": "irreflexive",
 }
 OBJECT_TRAITS = frozenset(iri for iri, name in TRAITS.items() if name != "functional")
-PROPERTY_TYPES = frozenset(
-    {RDF + "Property", OBJECT_PROPERTY, DATATYPE_PROPERTY, ANNOTATION_PROPERTY, *TRAITS}
-)
+PROPERTY_TYPES = frozenset({RDF + "Property", OBJECT_PROPERTY, DATATYPE_PROPERTY, ANNOTATION_PROPERTY, *TRAITS})
 DEPRECATED_CLASS, DEPRECATED_PROPERTY = OWL + "DeprecatedClass", OWL + "DeprecatedProperty"
 BUILT_IN = (RDF, RDFS, OWL, XSD)
 

@@ -119,7 +119,7 @@ class _Gate:
                 "Remove the address from the DOCTYPE",
             )
 
-    def _entity(  # noqa: PLR0913, PLR0917  # expat's own signature
+    def _entity(  # expat's own signature
         self,
         name: str,
         is_parameter: bool,

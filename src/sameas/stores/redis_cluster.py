@@ -210,9 +210,7 @@ class AsyncClusterLink:
 
 def _no_wait(command: Lua) -> None:
     if command.wait:
-        raise StoreMisconfigured(
-            "A cluster is asked for replicas node by node, which wait= cannot do: leave it out."
-        )
+        raise StoreMisconfigured("A cluster is asked for replicas node by node, which wait= cannot do: leave it out.")
 
 
 def _in_order(nodes: Sequence[Any]) -> list[Any]:

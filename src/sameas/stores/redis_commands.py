@@ -31,9 +31,7 @@ _SECTION: Final = re.compile(r"^-- script: (\w+)\n", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
 # Replies that say "not now"; the rest of what a server refuses is for people to look at. Older servers wrap
 # what a script met in a message of their own; redis-py takes the word away where it has a class for it.
-_NOT_NOW: Final = re.compile(
-    r"\b(OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b"
-)
+_NOT_NOW: Final = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b")
 _NO_RIGHT: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 _NOT_NOW_CLASSES: Final = (OutOfMemoryError, ReadOnlyError, ClusterDownError, TryAgainError)
 
@@ -134,22 +132,13 @@ def translated(error: BaseException) -> StoreError:
     """What a driver's error means to callers."""
     said = str(error) or "no answer in time"
     if isinstance(error, _NO_RIGHT) or said.startswith(("NOPERM", "NOAUTH", "WRONGPASS")):
-        return StoreMisconfigured(
-            f"Redis refuses this user: {said}. Check the user name and password in the URL."
-        )
+        return StoreMisconfigured(f"Redis refuses this user: {said}. Check the user name and password in the URL.")
     if isinstance(error, AskError) or said.startswith(("MOVED", "ASK")):
-        return StoreMisconfigured(
-            "This Redis is part of a cluster: open it with redis+cluster:// in the URL."
-        )
-    if (
-        isinstance(error, ResponseError)
-        and not isinstance(error, _NOT_NOW_CLASSES)
-        and not _NOT_NOW.search(said)
-    ):
+        return StoreMisconfigured("This Redis is part of a cluster: open it with redis+cluster:// in the URL.")
+    if isinstance(error, ResponseError) and not isinstance(error, _NOT_NOW_CLASSES) and not _NOT_NOW.search(said):
         if "SAMEAS-DAMAGED" in said or "WRONGTYPE" in said:
             return RecordDamaged(
-                f"A stored record is damaged or of an unknown version ({said}); "
-                "forget it to have the work done again."
+                f"A stored record is damaged or of an unknown version ({said}); forget it to have the work done again."
             )
         return StoreError(f"Redis refuses the command: {said}")
     return StoreUnavailable(f"Redis cannot answer now: {said}. Try again later.")

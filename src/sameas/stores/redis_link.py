@@ -46,9 +46,7 @@ class ServerLink:
     """Connections to one server for threads: kept for reuse, one per caller at a time, at most so many."""
 
     def __init__(self, url: str, *, timeout: float, at_most: int, strict: bool) -> None:
-        pool = redis.ConnectionPool.from_url(
-            url, retry=None, socket_timeout=timeout, socket_connect_timeout=timeout
-        )
+        pool = redis.ConnectionPool.from_url(url, retry=None, socket_timeout=timeout, socket_connect_timeout=timeout)
         self._make: Callable[..., Any] = pool.connection_class
         self._settings = {**pool.connection_kwargs, **_ALWAYS}
         self._timeout = timeout

@@ -159,9 +159,7 @@ class RedisWaker:
             except (RedisError, OSError) as error:
                 if not told and not closed.is_set():
                     told = True
-                    _log.warning(
-                        "the wake-up connection to Redis broke (%s); waiters poll until it is back", error
-                    )
+                    _log.warning("the wake-up connection to Redis broke (%s); waiters poll until it is back", error)
             finally:
                 with self._lock:
                     if self._connection is connection:

@@ -230,7 +230,7 @@ async def test_a_forgotten_worker_is_told_so(engine):
 
 async def test_a_dead_holder_is_replaced_after_its_lease(backend):
     dead = AsyncEngine(AsyncStore(backend))
-    await dead.store.claim(dead._intake.call(scope="s", key="k", lease=0.05).request)
+    await dead.store.claim(dead._intake.call(len, scope="s", key="k", lease=0.05).request)
     work = Counted()
     await AsyncEngine(AsyncStore(backend)).run(work, scope="s", key="k")
     assert work.contexts[0].attempt == 2

@@ -424,7 +424,7 @@ def test_a_waiter_in_another_engine_is_woken_by_the_result(backend):
 
 def test_a_dead_holder_is_replaced_after_its_lease(backend):
     dead = Engine(Store(backend))
-    call = dead._intake.call(scope="s", key="k", lease=0.1)
+    call = dead._intake.call(len, scope="s", key="k", lease=0.1)
     dead.store.claim(call.request)
     work = Counted()
     began = time.monotonic()

@@ -57,9 +57,7 @@ def test_the_cache_needs_no_parser(path: Path, cache: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_changed_file_is_another_entry_and_the_same_content_elsewhere_is_not(
-    path: Path, cache: Path
-) -> None:
+def test_a_changed_file_is_another_entry_and_the_same_content_elsewhere_is_not(path: Path, cache: Path) -> None:
     first = load_ontology(path, cache_dir=cache)
     copy = path.with_name("copy.ttl")
     copy.write_bytes(path.read_bytes())
@@ -71,9 +69,7 @@ def test_a_changed_file_is_another_entry_and_the_same_content_elsewhere_is_not(
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "bit", "foreign", "older", "folder"])
-def test_a_torn_or_foreign_cache_file_is_ignored_and_written_anew(
-    path: Path, cache: Path, damage: str
-) -> None:
+def test_a_torn_or_foreign_cache_file_is_ignored_and_written_anew(path: Path, cache: Path, damage: str) -> None:
     first = load_ontology(path, cache_dir=cache)
     (entry,) = files(cache)
     content = entry.read_bytes()
@@ -102,9 +98,7 @@ def test_a_cache_folder_that_cannot_be_written_does_no_harm(path: Path, tmp_path
     assert load_ontology(path, cache_dir=blocked / "cache").classes
 
 
-def test_nothing_but_whole_entries_is_left_behind(
-    path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_but_whole_entries_is_left_behind(path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise OSError("disk full")
 

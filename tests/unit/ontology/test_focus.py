@@ -92,9 +92,9 @@ def test_names_suggest_people_organizations_and_places(focuser: Focuser) -> None
 def test_words_without_spaces_are_found() -> None:
     label = Text("\u516c\u53f8", "zh")
     ontology = Ontology(classes=(OntologyClass(iri="a:C", labels=(label,)), OntologyClass(iri="a:D")))
-    assert Focuser(OntologyIndex(ontology), settings=SMALL).focus(
-        "\u8fd9\u5bb6\u516c\u53f8\u5f88\u5927"
-    ).classes == ("a:C",)
+    assert Focuser(OntologyIndex(ontology), settings=SMALL).focus("\u8fd9\u5bb6\u516c\u53f8\u5f88\u5927").classes == (
+        "a:C",
+    )
 
 
 def test_a_text_without_any_known_word_has_an_empty_focus(focuser: Focuser) -> None:

@@ -50,9 +50,7 @@ def test_an_import_that_nothing_answers_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["base.ttl", "base", "anything.ttl"])
-def test_a_file_answers_by_its_name_or_by_the_iri_it_declares(
-    name: str, tmp_path: Path, folder: Path
-) -> None:
+def test_a_file_answers_by_its_name_or_by_the_iri_it_declares(name: str, tmp_path: Path, folder: Path) -> None:
     main = put(tmp_path / "main.ttl", MAIN)
     put(folder / (name if "." in name else f"{name}.ttl"), BASE)
     ontology = load_ontology(main, imports_dir=folder)
@@ -68,20 +66,15 @@ def test_an_imported_ontology_is_part_of_the_version(tmp_path: Path, folder: Pat
     assert compute_ontology_version(main, imports_dir=folder) != compute_ontology_version(main)
 
 
-def test_the_name_of_the_ontology_is_that_of_the_file_and_not_of_an_import(
-    tmp_path: Path, folder: Path
-) -> None:
+def test_the_name_of_the_ontology_is_that_of_the_file_and_not_of_an_import(tmp_path: Path, folder: Path) -> None:
     put(folder / "base.ttl", BASE.replace("/base>", "/a-base>"))
-    assert (
-        load_ontology(put(tmp_path / "main.ttl", MAIN), imports_dir=folder).iri == "https://example.org/main"
-    )
+    assert load_ontology(put(tmp_path / "main.ttl", MAIN), imports_dir=folder).iri == "https://example.org/main"
 
 
 def test_circles_of_imports_end(tmp_path: Path, folder: Path) -> None:
     put(
         folder / "base.ttl",
-        BASE
-        + "<https://example.org/base> owl:imports <https://example.org/main> , <https://example.org/base> .",
+        BASE + "<https://example.org/base> owl:imports <https://example.org/main> , <https://example.org/base> .",
     )
     put(folder / "main.ttl", MAIN)
     ontology = load_ontology(folder / "main.ttl", imports_dir=folder)
@@ -89,9 +82,7 @@ def test_circles_of_imports_end(tmp_path: Path, folder: Path) -> None:
     assert len(ontology.classes) == 2  # noqa: PLR2004
 
 
-def test_imports_of_imports_are_followed_and_each_missing_one_is_reported(
-    tmp_path: Path, folder: Path
-) -> None:
+def test_imports_of_imports_are_followed_and_each_missing_one_is_reported(tmp_path: Path, folder: Path) -> None:
     put(folder / "base.ttl", BASE + "<https://example.org/base> owl:imports <https://example.org/further> .")
     ontology = load_ontology(put(tmp_path / "main.ttl", MAIN), imports_dir=folder)
     assert ontology.unresolved_imports == ("https://example.org/further",)
@@ -104,9 +95,7 @@ def test_blank_nodes_of_two_files_stay_two(tmp_path: Path, folder: Path) -> None
     assert domains == {EX + "p": ((EX + "A",),), EX + "q": ((EX + "B",),)}
 
 
-@pytest.mark.parametrize(
-    "iri", ["file:///etc/passwd", "https://example.org/../../etc/passwd", "../secret.ttl"]
-)
+@pytest.mark.parametrize("iri", ["file:///etc/passwd", "https://example.org/../../etc/passwd", "../secret.ttl"])
 def test_an_import_never_leaves_the_folder(iri: str, tmp_path: Path, folder: Path) -> None:
     put(tmp_path / "secret.ttl", ":Secret a owl:Class .")
     main = put(tmp_path / "main.ttl", f"<> a owl:Ontology ; owl:imports <{iri}> .")

@@ -114,9 +114,7 @@ def test_domain_and_range_come_from_the_property_above_or_the_inverse() -> None:
 
 
 def test_circles_of_properties_end() -> None:
-    index = index_of(
-        ":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :p . :r owl:inverseOf :r ; a rdf:Property ."
-    )
+    index = index_of(":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :p . :r owl:inverseOf :r ; a rdf:Property .")
     assert index.domain(EX + "p") == ()
     assert index.range(EX + "r") == ()
 
@@ -262,9 +260,7 @@ def test_schema_org_inherits_properties_and_accepts_its_datatypes(schema: Ontolo
 
 
 def test_an_object_property_without_a_range_takes_values() -> None:
-    index = OntologyIndex(
-        load_ontology(shared("data", "text2kgbench", "ontologies", "owl", "ont_1_movie.ttl"))
-    )
+    index = OntologyIndex(load_ontology(shared("data", "text2kgbench", "ontologies", "owl", "ont_1_movie.ttl")))
     base = "https://cenguix.github.io/Text2KGBench/ont_1_movie/"
     assert index.allows(base + "concepts#Q11424", base + "relations#P577", XSD + "date") is OK
     assert index.allows(base + "concepts#Q11424", base + "relations#P57", XSD + "date") is NO

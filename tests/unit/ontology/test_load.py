@@ -77,9 +77,7 @@ def test_reference_ontologies_have_the_properties_that_rdflib_finds(name: str) -
     path = shared("data", "ontologies", name)
     graph = rdflib_graph(path)
     expected = of_types(graph, OWL.ObjectProperty, OWL.DatatypeProperty, RDF.Property)
-    notes = of_types(graph, OWL.AnnotationProperty) - of_types(
-        graph, OWL.ObjectProperty, OWL.DatatypeProperty
-    )
+    notes = of_types(graph, OWL.AnnotationProperty) - of_types(graph, OWL.ObjectProperty, OWL.DatatypeProperty)
     notes -= {str(s) for p in (RDFS.domain, RDFS.range) for s in graph.subjects(p)}
     assert {one.iri for one in load_ontology(path).properties} == expected - notes
 
@@ -92,9 +90,7 @@ def test_labels_and_parents_are_those_that_rdflib_finds(name: str) -> None:
         subject = rdflib.URIRef(one.iri)
         labels = {*graph.objects(subject, RDFS.label), *graph.objects(subject, SKOS.prefLabel)}
         assert {(text.value, text.lang) for text in one.labels} == {
-            (str(label), (label.language or "").lower())
-            for label in labels
-            if isinstance(label, rdflib.Literal)
+            (str(label), (label.language or "").lower()) for label in labels if isinstance(label, rdflib.Literal)
         }
         named = {str(o) for o in graph.objects(subject, RDFS.subClassOf) if isinstance(o, rdflib.URIRef)}
         assert {iri for iri in named if not iri.startswith((str(OWL), str(RDFS)))} <= set(one.parents)

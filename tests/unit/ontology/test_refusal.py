@@ -56,10 +56,7 @@ def xml(doctype: bytes, body: bytes = b"") -> bytes:
 
 
 NESTED = (
-    b"["
-    + b'<!ENTITY a0 "ha">'
-    + b"".join(b'<!ENTITY a%d "%s">' % (n, b"&a%d;" % (n - 1) * 10) for n in range(1, 30))
-    + b"]"
+    b'[<!ENTITY a0 "ha">' + b"".join(b'<!ENTITY a%d "%s">' % (n, b"&a%d;" % (n - 1) * 10) for n in range(1, 30)) + b"]"
 )
 ATTACKS = {
     "nested entities": xml(NESTED, b'<owl:Class rdf:about="http://example.org/&a29;"/>'),
@@ -211,9 +208,7 @@ def clique(count: int, predicate: str) -> bytes:
         f"_:b{one} {predicate} ( {' '.join(f'_:b{other}' for other in range(count) if other != one)} ) ."
         for one in range(count)
     ]
-    return (
-        PREFIXES + "\n".join(lines) + "\n:p rdfs:domain _:b0 . :C a owl:Class ; rdfs:subClassOf _:b1 ."
-    ).encode()
+    return (PREFIXES + "\n".join(lines) + "\n:p rdfs:domain _:b0 . :C a owl:Class ; rdfs:subClassOf _:b1 .").encode()
 
 
 @pytest.mark.parametrize("predicate", ["owl:unionOf", "owl:intersectionOf", "owl:oneOf"])
@@ -228,9 +223,7 @@ def test_blank_node_cliques_of_class_expressions_end_quickly(predicate: str) -> 
 def test_blank_node_cliques_of_data_cost_nothing_and_change_nothing() -> None:
     lines = "\n".join(f"_:b{one} ex:knows _:b{other} ." for one in range(200) for other in range(200))
     ontology = PREFIXES + ':C a owl:Class ; rdfs:label "c" .'
-    assert compute_ontology_version((ontology + lines).encode()) == compute_ontology_version(
-        ontology.encode()
-    )
+    assert compute_ontology_version((ontology + lines).encode()) == compute_ontology_version(ontology.encode())
 
 
 @pytest.mark.parametrize("inner", ["owl:intersectionOf", "owl:unionOf"])

@@ -36,18 +36,14 @@ def test_the_head_says_what_it_is() -> None:
 
 
 def test_a_class_below_two_others_is_written_out_once() -> None:
-    lines = show(
-        ":A a owl:Class . :B a owl:Class . :C a owl:Class ; rdfs:subClassOf :A , :B . :D rdfs:subClassOf :C ."
-    )
+    lines = show(":A a owl:Class . :B a owl:Class . :C a owl:Class ; rdfs:subClassOf :A , :B . :D rdfs:subClassOf :C .")
     assert sum(line.strip().startswith("C <") for line in lines) == 2  # noqa: PLR2004
     assert sum(line.endswith("(above)") for line in lines) == 1
     assert sum(line.strip().startswith("D <") for line in lines) == 1
 
 
 def test_circles_are_shown_as_one_class() -> None:
-    lines = show(
-        ":A a owl:Class ; rdfs:subClassOf :B . :B a owl:Class ; rdfs:subClassOf :A . :C rdfs:subClassOf :B ."
-    )
+    lines = show(":A a owl:Class ; rdfs:subClassOf :B . :B a owl:Class ; rdfs:subClassOf :A . :C rdfs:subClassOf :B .")
     assert f"A <{EX}A> = B" in lines
     assert f"  C <{EX}C> (not declared)" in lines
 
@@ -65,17 +61,13 @@ def test_an_unresolved_import_is_shown() -> None:
     assert any("https://example.org/x: not found" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    "name", ["foaf.rdf", "pizza.owl", "prov-o.ttl", "schemaorg.ttl", "skos.rdf", "wine.rdf"]
-)
+@pytest.mark.parametrize("name", ["foaf.rdf", "pizza.owl", "prov-o.ttl", "schemaorg.ttl", "skos.rdf", "wine.rdf"])
 def test_every_class_of_the_reference_ontologies_is_shown(name: str) -> None:
     ontology = load_ontology(shared("data", "ontologies", name))
     text = "\n".join(show_ontology(ontology))
     equal = {iri for one in ontology.classes for iri in (*one.equivalents, one.iri) if one.equivalents}
     assert all(
-        f"<{one.iri}>" in text
-        for one in ontology.classes
-        if one.iri not in equal and not _circular(one.iri, text)
+        f"<{one.iri}>" in text for one in ontology.classes if one.iri not in equal and not _circular(one.iri, text)
     )
 
 

@@ -108,9 +108,7 @@ def test_shapes_that_reach_outside_are_refused(company: Ontology, trap: str) -> 
         report(":x a :Person .", company, shapes)
 
 
-def test_nothing_is_fetched_for_imports_in_graph_or_shapes(
-    company: Ontology, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_fetched_for_imports_in_graph_or_shapes(company: Ontology, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> None:
         pytest.fail("a socket was opened")
 

@@ -143,9 +143,7 @@ def test_any_changed_label_language_or_name_changes_the_version(data: st.DataObj
         ):
             return
         extra = data.draw(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1))
-        changed: ox.Literal | ox.NamedNode = ox.Literal(
-            quad.object.value + extra, language=quad.object.language
-        )
+        changed: ox.Literal | ox.NamedNode = ox.Literal(quad.object.value + extra, language=quad.object.language)
     elif isinstance(quad.object, ox.NamedNode) and quad.object.value.startswith(EX):
         changed = ox.NamedNode(EX + "Changed" + data.draw(st.from_regex(r"[a-z]{1,8}", fullmatch=True)))
     else:
@@ -167,17 +165,14 @@ def test_a_language_counts_and_its_case_does_not() -> None:
 def test_what_extraction_does_not_use_leaves_the_version_alone() -> None:
     plain = ':C a owl:Class ; rdfs:label "c" .'
     assert version(plain) == version(
-        plain
-        + '<> a owl:Ontology ; owl:versionInfo "7" . :C rdfs:seeAlso <https://example.org/x> ; :note "hello" .'
+        plain + '<> a owl:Ontology ; owl:versionInfo "7" . :C rdfs:seeAlso <https://example.org/x> ; :note "hello" .'
     )
 
 
 def test_it_does_not_matter_on_which_side_a_mutual_fact_is_written() -> None:
     terms = ":A a owl:Class . :B a owl:Class . :p a owl:ObjectProperty . :q a owl:ObjectProperty ."
     for fact in ("{0} owl:disjointWith {1}", "{0} owl:equivalentClass {1}"):
-        assert version(f"{terms} {fact.format(':A', ':B')} .") == version(
-            f"{terms} {fact.format(':B', ':A')} ."
-        )
+        assert version(f"{terms} {fact.format(':A', ':B')} .") == version(f"{terms} {fact.format(':B', ':A')} .")
     assert version(terms + ":p owl:inverseOf :q .") == version(terms + ":q owl:inverseOf :p .")
 
 
@@ -234,9 +229,7 @@ def test_every_field_of_a_restriction_and_a_text_is_part_of_the_version() -> Non
     expected = compute_ontology_version(FULL)
     restriction, text = FULL.classes[0].restrictions[0], FULL.properties[0].labels[0]
     for name in restriction.__struct_fields__:
-        changed = msgspec.structs.replace(
-            restriction, **{name: other_values(getattr(restriction, name), name)}
-        )
+        changed = msgspec.structs.replace(restriction, **{name: other_values(getattr(restriction, name), name)})
         one = msgspec.structs.replace(FULL.classes[0], restrictions=(changed,))
         assert compute_ontology_version(msgspec.structs.replace(FULL, classes=(one,))) != expected, name
     for name in text.__struct_fields__:

@@ -97,7 +97,7 @@ def test_a_second_call_in_the_transaction_is_a_replay_and_other_answers_are_erro
     with pytest.raises(KeyReused):
         engine.run(charge(connection), scope="s", key="k", payload=2, connection=connection)
     connection.commit()
-    engine.store.claim(engine._intake.call(scope="s", key="held").request)
+    engine.store.claim(engine._intake.call(len, scope="s", key="held").request)
     with pytest.raises(InProgress):
         engine.run(charge(connection), scope="s", key="held", connection=connection)
     connection.rollback()

@@ -19,9 +19,7 @@ from tests.unit.extraction.company import TEXT, company_index
 INDEX = company_index()
 ONTOLOGY = INDEX.ontology
 SMALL = PipelineSettings(chunking=ChunkSettings(window=60, limit=200))
-LONG = "\n\n".join(
-    TEXT.replace("Acme", f"Acme{number}").replace("Alice", f"Al{number}ice") for number in range(8)
-)
+LONG = "\n\n".join(TEXT.replace("Acme", f"Acme{number}").replace("Alice", f"Al{number}ice") for number in range(8))
 
 # No two chunks of it are alike.
 DISTINCT = "\n\n".join(
@@ -59,9 +57,7 @@ class CountingExtractor:
             raise ChunkFailedError("overloaded", "try again later")
         return await self._inner.extract_entities(chunk, focus)
 
-    async def extract_relations(
-        self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus
-    ) -> Found[Claim]:
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         return await self._inner.extract_relations(chunk, mentions, focus)
 
 

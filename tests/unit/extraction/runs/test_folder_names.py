@@ -7,9 +7,7 @@ from sameas.extraction.folder_names import is_key, key_folder, tenant_folder
 KEY = "sha256-" + "0123456789abcdef" * 4
 
 
-@pytest.mark.parametrize(
-    "name", ["", "..", "sha256-", KEY.upper(), KEY + "/..", KEY + "\n", KEY[:-1], "x" + KEY]
-)
+@pytest.mark.parametrize("name", ["", "..", "sha256-", KEY.upper(), KEY + "/..", KEY + "\n", KEY[:-1], "x" + KEY])
 def test_only_a_key_names_a_run(name: str) -> None:
     assert not is_key(name)
     with pytest.raises(ValueError, match="64 hex digits"):

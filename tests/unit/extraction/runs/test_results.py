@@ -47,9 +47,7 @@ async def test_a_run_fills_the_four_tables(tmp_path: Path) -> None:
             '{"trace_id":"t-1"}',
         )
     ]
-    assert rows(tmp_path, "SELECT tenant_id, status, error FROM execution_handles") == [
-        ("acme", "completed", None)
-    ]
+    assert rows(tmp_path, "SELECT tenant_id, status, error FROM execution_handles") == [("acme", "completed", None)]
     assert audit(tmp_path) == ["cache_miss", "extraction_started", "extraction_completed", "cache_hit"]
     assert rows(tmp_path, "SELECT id, version FROM ontologies") == [(ONTOLOGY.iri, ONTOLOGY.version)]
 
@@ -110,9 +108,7 @@ async def test_an_updated_ontology_deletes_its_results_and_says_so(tmp_path: Pat
     await extract(other, extractor)
     await service.invalidate_ontology(ONTOLOGY.iri, ONTOLOGY.version, "sha256:new")
     assert rows(tmp_path, "SELECT tenant_id FROM extraction_results") == [("other",)]
-    ((about,),) = rows(
-        tmp_path, "SELECT metadata FROM extraction_audit_log WHERE event_type = 'ontology_updated'"
-    )
+    ((about,),) = rows(tmp_path, "SELECT metadata FROM extraction_audit_log WHERE event_type = 'ontology_updated'")
     assert '"entriesInvalidated":1' in about
     assert not (await extract(service, extractor)).replayed
     assert (await extract(other, extractor)).replayed

@@ -9,9 +9,7 @@ from sameas.identity.errors import NotCanonical
 from sameas.identity.key import compute_idempotency_key, normalize_text
 
 PARAMS = {"base": "urn:x:", "text": "forged", "zeta": 1, "concurrency": 8}
-TEXTS = st.text(
-    st.characters(exclude_categories=["Cs"]) | st.sampled_from('\r\n\t "\\\x00\u2028😀'), max_size=60
-)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('\r\n\t "\\\x00\u2028😀'), max_size=60)
 
 
 @given(st.lists(TEXTS, max_size=6))
