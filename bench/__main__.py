@@ -6,16 +6,18 @@ import sys
 
 import bench
 
-PARTS = {"measure", "__main__"}
+TOOLS = {"measure", "__main__"}
+# Measured by `stores` already.
+PARTS = {"peers", "waiters", "growth_postgres"}
 
 
 def main(names: list[str]) -> int:
-    known = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name not in PARTS)
+    known = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name not in TOOLS)
     name, *arguments = names or ["all"]
     if name != "all" and name not in known:
         print(f"there is no benchmark {name!r}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
-    for module in known if name == "all" else [name]:
+    for module in [one for one in known if one not in PARTS] if name == "all" else [name]:
         print(f"== {module}", flush=True)
         importlib.import_module(f"bench.{module}").main(*arguments)
     return 0

@@ -1,9 +1,11 @@
 """Figures of the extraction pipeline without a model: seconds for a megabyte, milliseconds for a sentence,
 memory for a long text.
 
-Sizes come from the command line: `python -m bench.extraction [MEGABYTES] [STREAMED_MEGABYTES]`.
+Sizes come from the command line: `python -m bench.extraction [MEGABYTES] [STREAMED_MEGABYTES]`. With
+`--megabytes N` it streams a sparse text of that size to a run's folder and prints how much memory grows.
 """
 
+import argparse
 import asyncio
 import random
 import resource
@@ -14,6 +16,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
+from sameas import open_async_store
 from sameas.extraction.bus import Bus
 from sameas.extraction.chunking import chunk_text, iter_chunks
 from sameas.extraction.document import normalized_pieces
@@ -23,6 +26,7 @@ from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.outputs import write_entities, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.extraction.resolution import resolve
+from sameas.extraction.service import Extraction, ExtractionService
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
@@ -80,6 +84,9 @@ TEMPLATES = (
     "It was a quiet afternoon; the letters lay unopened on the table while the discussion about the plan went on.",
     "{person}, a person of few words, left {company} and moved to {city} with two friends.",
 )
+# One sentence in so many says something; the spools of text and chunks go to disk beyond 8 MB each.
+KNOWN_SHARE = 1 / 200
+FULL_BUFFERS = 10.0
 
 
 def name(chance: random.Random) -> str:
@@ -105,6 +112,58 @@ def sentences(size: int, *, seed: int = 7) -> Iterator[str]:
         sentence += chance.choice((" ", " ", " ", "\n\n"))
         written += len(sentence)
         yield sentence
+
+
+def sparse_sentences(size: int, *, seed: int = 11) -> Iterator[str]:
+    """About `size` characters in which few paragraphs hold anything that the ontology knows."""
+    chance = random.Random(seed)
+    known = list(sentences(20_000))
+    words = [name(chance).lower() for _ in range(5000)]
+    written = 0
+    while written < size:
+        if chance.random() < KNOWN_SHARE:
+            sentence = chance.choice(known).strip()
+        else:
+            sentence = " ".join(chance.choices(words, k=chance.randint(8, 24))).capitalize() + "."
+        sentence += chance.choice((" ", " ", " ", "\n\n"))
+        written += len(sentence)
+        yield sentence
+
+
+def long_text(megabytes: float) -> None:
+    """A long text in pieces through the service, against a shorter one that has filled every buffer."""
+    short = min(megabytes / 2, FULL_BUFFERS)
+    _sparse_run(short)
+    before = _peak_mb()
+    began = time.perf_counter()
+    done = _sparse_run(megabytes)
+    took = time.perf_counter() - began
+    grown = _peak_mb() - before
+    print(
+        f"long text         {megabytes:g} MB to the run folder in {took:.1f} s, peak {before + grown:.0f} MB, "
+        f"{grown:.1f} MB over that of {short:g} MB: {1000 * grown / (megabytes - short):.1f} kB per MB "
+        f"({done.metadata.chunks} chunks, {done.metadata.entity_count} entities, "
+        f"{done.metadata.relation_count} relations)"
+    )
+
+
+def _sparse_run(megabytes: float) -> Extraction:
+    index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_async_store(f"sqlite:///{folder}/sameas.db")
+        service = ExtractionService(home=Path(folder), store=store)
+        return asyncio.run(
+            service.extract(
+                sparse_sentences(int(megabytes * 1_000_000)),
+                ontology=index.ontology,
+                extractor=LexiconExtractor(index),
+                settings=PipelineSettings(concurrency=1),
+            )
+        )
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def whole_pipeline(megabytes: float) -> None:
@@ -170,16 +229,22 @@ def streamed(megabytes: float) -> None:
     )
 
 
-def main() -> None:
+def main(*arguments: str) -> None:
     """Print the figures."""
-    arguments = [float(argument) for argument in sys.argv[1:]]
-    megabytes = arguments[0] if arguments else 1.0
-    whole_pipeline(megabytes)
+    parser = argparse.ArgumentParser(prog="bench extraction", description=__doc__)
+    parser.add_argument("size", nargs="?", type=float, default=1.0, help="megabytes through the whole pipeline")
+    parser.add_argument("streamed", nargs="?", type=float, default=5.0, help="megabytes through chunking alone")
+    parser.add_argument("--megabytes", type=float, help="only the long text, of this size")
+    asked = parser.parse_args(arguments)
+    if asked.megabytes is not None:
+        long_text(asked.megabytes)
+        return
+    whole_pipeline(asked.size)
     per_sentence()
     resolution(20_000)
-    streamed(arguments[1] if len(arguments) > 1 else 5.0)
-    print(f"peak memory       {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB of the process")
+    streamed(asked.streamed)
+    print(f"peak memory       {_peak_mb():.0f} MB of the process")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -14,9 +14,10 @@ from sameas.extraction.extractor import Extractor, extractor_identity
 from sameas.extraction.learned import LearnedExtractor, saved_version, schema_of
 from sameas.extraction.learning import LearnedModel, LearnedTriple, Mention, read_examples
 from sameas.extraction.learning.train import learn
+from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.pipeline import Pipeline
 from sameas.ontology.index import OntologyIndex
-from sameas.ontology.load import load_ontology
+from sameas.ontology.load import load_ontology, read_ontology
 
 EXAMPLE = Path(str(files("sameas.example").joinpath("company.ttl"))).parent
 NS = "https://sameas.dev/example/company#"
@@ -210,3 +211,18 @@ def test_a_model_that_was_replaced_meanwhile_is_not_used_under_the_old_identity(
     learn(read_examples(EXAMPLE / "examples.jsonl", schema)[:6], schema).save(beside(path))
     with pytest.raises(CliError, match="changed while it was read"):
         run(index, chosen, "Falke Uhren GmbH was founded in 1977 by Berta Kunz.")
+
+
+def test_what_was_learned_needs_no_cue_in_the_ontology():
+    mute = OntologyIndex(
+        read_ontology(
+            b"@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+            b"<http://e/Q1> a owl:Class . <http://e/P57> a owl:ObjectProperty .\n",
+            extension=".ttl",
+        )
+    )
+    said = run(mute, LexiconExtractor(mute), "Falke Uhren GmbH chose Berta Kunz.").notes
+    left = run(mute, LearnedExtractor(mute, Parrot()), "Falke Uhren GmbH chose Berta Kunz.").notes
+    assert (
+        [note for note in said if note not in left] == [note for note in said if "no cue for relations" in note] != []
+    )

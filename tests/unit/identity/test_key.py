@@ -1,5 +1,6 @@
 """Keys and fingerprints: what makes two pieces of work the same."""
 
+import hashlib
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sameas.identity.canonical import join
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import (
     compute_idempotency_key,
@@ -163,3 +165,8 @@ def test_a_table_gets_one_digest_for_all_of_it():
 
 def test_excluded_fields_do_not_count_in_a_fingerprint():
     assert fingerprint(ORDER | {"sent_at": 1}, exclude_fields={"sent_at"}) == fingerprint(ORDER)
+
+
+@given(st.tuples(plain, plain, plain), st.sampled_from(["client", "content"]))
+def test_a_record_is_found_under_the_digest_of_the_joined_parts(parts, namespace):
+    assert record_digest(*parts, namespace) == hashlib.sha256(join(*parts, namespace)).digest()
