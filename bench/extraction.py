@@ -23,6 +23,7 @@ from sameas.extraction.document import normalized_pieces
 from sameas.extraction.graph import Mention
 from sameas.extraction.journal import FileJournal
 from sameas.extraction.lexicon import LexiconExtractor
+from sameas.extraction.metadata import EVENTS
 from sameas.extraction.outputs import write_entities, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.extraction.resolution import resolve
@@ -139,11 +140,13 @@ def long_text(megabytes: float) -> None:
     done = _sparse_run(megabytes)
     took = time.perf_counter() - began
     grown = _peak_mb() - before
+    files = done.metadata.files
+    kept = sum(about.size for name, about in files.items() if name != EVENTS) / 1e6
     print(
         f"long text         {megabytes:g} MB to the run folder in {took:.1f} s, peak {before + grown:.0f} MB, "
-        f"{grown:.1f} MB over that of {short:g} MB: {1000 * grown / (megabytes - short):.1f} kB per MB "
+        f"{grown:.1f} MB over that of {short:g} MB: {1000 * grown / (megabytes - short):.0f} kB per MB "
         f"({done.metadata.chunks} chunks, {done.metadata.entity_count} entities, "
-        f"{done.metadata.relation_count} relations)"
+        f"{done.metadata.relation_count} relations, results of {kept:.1f} MB)"
     )
 
 

@@ -3,7 +3,7 @@ evidence.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sameas.extraction.graph import Claim, Evidence, Rejection, RejectionCode, Relation, Value
 from sameas.extraction.resolution import Resolution
@@ -20,7 +20,7 @@ class Assembled:
         self.rejected: list[Rejection] = []
 
 
-def assemble(support: Sequence[ChunkSupport], *, starts: Iterable[int], resolution: Resolution) -> Assembled:
+def assemble(support: Iterable[ChunkSupport], *, starts: Iterable[int], resolution: Resolution) -> Assembled:
     """One relation for each triple, in the document's offsets."""
     assembled = Assembled()
     groups: dict[tuple[str, ...], list[tuple[Relation, _Placed]]] = defaultdict(list)
@@ -61,7 +61,7 @@ def assemble(support: Sequence[ChunkSupport], *, starts: Iterable[int], resoluti
     return assembled
 
 
-def _placed(support: Sequence[ChunkSupport], starts: Iterable[int]) -> Iterator[_Placed]:
+def _placed(support: Iterable[ChunkSupport], starts: Iterable[int]) -> Iterator[_Placed]:
     for chunk, start in zip(support, starts, strict=True):
         for one in chunk.supported:
             evidence = one.evidence

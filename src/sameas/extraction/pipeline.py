@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,10 +33,11 @@ from sameas.extraction.events import (
     TimeoutWarning,
 )
 from sameas.extraction.extractor import Extractor, extractor_digest, extractor_identity
-from sameas.extraction.graph import KnowledgeGraph, Rejection
+from sameas.extraction.graph import KnowledgeGraph
 from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.guard import Guard
 from sameas.extraction.journal import NoJournal
+from sameas.extraction.ledger import Ledger
 from sameas.extraction.outcome import ExtractionResult, outcome_of
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
 from sameas.extraction.resolution import Resolution
@@ -55,6 +56,7 @@ from sameas.extraction.stages import (
 from sameas.extraction.stages.chunkwise import ChunkStage, Conditions, over_chunks
 from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.progress import progress_of
+from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.stages.spool import ChunkSpool
 from sameas.extraction.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, StageTimeout, within
 from sameas.ontology.focus import Focuser, FocusSettings
@@ -172,7 +174,8 @@ class _Run:
         self._identity = StageIdentity(extractor_digest(self._extractor), self._index.ontology.version)
         self._size = len(text) if isinstance(text, str) else None
         self._chunks = ChunkSpool()
-        self._rejected: list[Rejection] = []
+        self._results = ExitStack()
+        self._rejected = Ledger()
         self._notes: set[str] = set()
         self._early: dict[StageName, int] = {}
         self._reused = 0
@@ -185,23 +188,20 @@ class _Run:
         self.bus.emit(ExtractionStarted, total_characters=self._size)
         try:
             await self._chunk(text)
-            starts = [chunk.start for chunk in self._chunks]
             foci = await self._each(ScopingStage(self._focuser))
             mentions = await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
-            self._collect(mentions, starts)
-            resolution = await self._resolve(mentions, starts)
+            self._collect(mentions)
+            resolution = await self._resolve(mentions)
             claims = await self._each(
                 RelationStage(self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity)
             )
-            self._collect(claims, starts)
-            # A stage's results are let go when the next has used them: of a long text they are most of the memory.
-            del mentions, foci
+            self._collect(claims)
             support = await self._each(GroundingStage(self._settings.grounding, found=claims))
-            del claims
+            graph = self._graph(support, resolution)
+            del resolution
         finally:
             self._chunks.close()
-        graph = self._graph(support, starts, resolution)
-        del support, resolution
+            self._results.close()
         outputs = await self._write(graph, formats, output)
         return self._finish(graph, outputs)
 
@@ -219,26 +219,27 @@ class _Run:
             self._early["chunking"] = int(done.ended_early)
             self._count = len(done.chunks)
 
-    async def _each(self, stage: ChunkStage[T]) -> list[T]:
+    async def _each(self, stage: ChunkStage[T]) -> ResultSpool[T]:
         with self._stage(stage.name):
+            results = self._results.enter_context(closing(ResultSpool(stage.result_type, total=len(self._chunks))))
             done = await over_chunks(
                 stage,
                 self._chunks,
-                total=len(self._chunks),
+                results=results,
                 conditions=self._conditions,
                 progress=progress_of(stage.name),
             )
             self._early[stage.name] = done.ended_early
             self._stage_early = done.ended_early > 0
             self._reused += done.from_checkpoints
-            self._count = sum(stage.count(result) for result in done.results)
-        return done.results
+            self._count = done.items
+        return results
 
-    async def _resolve(self, mentions: list[ChunkMentions], starts: list[int]) -> Resolution:
+    async def _resolve(self, mentions: ResultSpool[ChunkMentions]) -> Resolution:
         with self._stage("entity_resolution"):
             stage = ResolutionStage(self._index)
             # In a thread: it is one long calculation, and events and cancellation must go on.
-            resolution = await asyncio.to_thread(stage.run, mentions, starts=starts)
+            resolution = await asyncio.to_thread(stage.run, mentions, starts=self._chunks.starts)
             self._count = len(resolution.entities)
         return resolution
 
@@ -265,17 +266,17 @@ class _Run:
             self._count = len(outputs)
         return outputs
 
-    def _collect(self, found: Sequence[ChunkMentions | ChunkClaims], starts: list[int]) -> None:
+    def _collect(self, found: Iterable[ChunkMentions | ChunkClaims]) -> None:
         """Keep what was refused and noted, in the document's offsets."""
-        for chunk, start in zip(found, starts, strict=True):
+        for chunk, start in zip(found, self._chunks.starts, strict=True):
             self._notes.update(chunk.notes)
-            self._rejected.extend(rejection.shifted(start) for rejection in chunk.rejected)
+            self._rejected.add(chunk.rejected, start=start)
 
-    def _graph(self, support: list[ChunkSupport], starts: list[int], resolution: Resolution) -> KnowledgeGraph:
-        assembled = assemble(support, starts=starts, resolution=resolution)
-        self._rejected.extend(assembled.rejected)
-        for chunk, start in zip(support, starts, strict=True):
-            self._rejected.extend(rejection.shifted(start) for rejection in chunk.rejected)
+    def _graph(self, support: ResultSpool[ChunkSupport], resolution: Resolution) -> KnowledgeGraph:
+        assembled = assemble(support, starts=self._chunks.starts, resolution=resolution)
+        self._rejected.add(assembled.rejected)
+        for chunk, start in zip(support, self._chunks.starts, strict=True):
+            self._rejected.add(chunk.rejected, start=start)
         return KnowledgeGraph.of(
             entities=resolution.entities, relations=assembled.relations, rejected=self._rejected, notes=self._notes
         )

@@ -162,7 +162,7 @@ def find_pipeline(name: str | Path) -> SpacyPipeline:
             known = f"{meta['lang']}_{meta['name']}", str(meta["version"])
         except (ValueError, KeyError, TypeError) as error:
             raise SpacyUnavailableError(f"{folder / _META} does not describe a spaCy pipeline: {error!r}") from error
-        return SpacyPipeline(str(folder), *known, spacy=spacy, content=_content(folder))
+        return SpacyPipeline(str(folder.resolve()), *known, spacy=spacy, content=_content(folder))
     try:
         return SpacyPipeline(str(name), str(name), metadata.version(str(name)), spacy=spacy)
     except (metadata.PackageNotFoundError, ValueError):

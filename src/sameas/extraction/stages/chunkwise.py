@@ -25,6 +25,7 @@ from sameas.extraction.events import (
     TimeoutWarning,
 )
 from sameas.extraction.extractor import ChunkFailedError
+from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
 T = TypeVar("T")
@@ -57,10 +58,10 @@ class ChunkStage(Protocol[T]):
         ...
 
 
-class Outcome(NamedTuple, Generic[T]):
-    """The results of all chunks in order, and how many chunks ended early or came from checkpoints."""
+class Outcome(NamedTuple):
+    """How much was found, and how many chunks ended early or came from checkpoints."""
 
-    results: list[T]
+    items: int
     ended_early: int
     from_checkpoints: int
 
@@ -83,12 +84,13 @@ async def over_chunks(
     stage: ChunkStage[T],
     chunks: Iterable[Chunk],
     *,
-    total: int,
+    results: ResultSpool[T],
     conditions: Conditions,
     progress: tuple[float, float],
-) -> Outcome[T]:
+) -> Outcome:
     """Do the stage's work for all chunks; `progress` is the run's progress before and after the stage."""
-    run = _Run(stage, total, conditions, progress)
+    total = len(results)
+    run = _Run(stage, results, conditions, progress)
     queue = iter(chunks)
     workers = max(1, min(conditions.concurrency, total))
     tasks = [asyncio.create_task(run.worker(queue)) for _ in range(workers)]
@@ -103,19 +105,23 @@ async def over_chunks(
     for task in tasks:
         if task in done:
             task.result()
-    return Outcome([run.results[index] for index in sorted(run.results)], run.ended_early, run.from_checkpoints)
+    return Outcome(run.items, run.ended_early, run.from_checkpoints)
 
 
 class _Run(Generic[T]):
-    def __init__(self, stage: ChunkStage[T], total: int, conditions: Conditions, progress: tuple[float, float]) -> None:
+    def __init__(
+        self, stage: ChunkStage[T], results: ResultSpool[T], conditions: Conditions, progress: tuple[float, float]
+    ) -> None:
         self._stage = stage
-        self._total = total
+        self._results = results
+        self._total = len(results)
         self._conditions = conditions
         self._bus = conditions.bus
         self._progress = progress
-        self._step = max(1, total // _PROGRESS_STEPS)
+        self._step = max(1, self._total // _PROGRESS_STEPS)
         self._decoder = msgspec.msgpack.Decoder(stage.result_type)
-        self.results: dict[int, T] = {}
+        self._done = 0
+        self.items = 0
         self.ended_early = 0
         self.from_checkpoints = 0
 
@@ -136,7 +142,8 @@ class _Run(Generic[T]):
             result, partial = await self._work(chunk)
             if not partial and digest and self._conditions.checkpoints is not None:
                 self._conditions.checkpoints.save(stage.name, digest, msgspec.msgpack.encode(result))
-        self.results[chunk.index] = result
+        self._results.put(chunk.index, result)
+        self._done += 1
         self.ended_early += partial
         self.from_checkpoints += cached
         stage.announce(result, chunk, bus)
@@ -185,14 +192,15 @@ class _Run(Generic[T]):
         return stage.nothing(), True
 
     def _report(self, chunk: Chunk, result: T, began: float, *, cached: bool, partial: bool) -> None:
-        done = len(self.results)
+        done, items = self._done, self._stage.count(result)
+        self.items += items
         before, after = self._progress
         self._bus.advance(before + (after - before) * done / self._total)
         self._bus.emit(
             ChunkCompleted,
             stage=self._stage.name,
             chunk_index=chunk.index,
-            item_count=self._stage.count(result),
+            item_count=items,
             duration_ms=int((time.monotonic() - began) * 1000),
             cached=cached,
             partial=partial,

@@ -1,7 +1,5 @@
 """Stage 3, entity extraction: the typed mentions of each chunk, checked by the guard."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from sameas.extraction.bus import Bus
@@ -11,6 +9,7 @@ from sameas.extraction.extractor import Extractor
 from sameas.extraction.graph import Mention, Rejection
 from sameas.extraction.guard import Guard
 from sameas.extraction.stages.identity import StageIdentity
+from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.timeouts import StageName
 from sameas.ontology.focus import Focus
 
@@ -29,7 +28,9 @@ class EntityStage:
     name: StageName = "entity_extraction"
     result_type = ChunkMentions
 
-    def __init__(self, extractor: Extractor, guard: Guard, *, foci: Sequence[Focus], identity: StageIdentity) -> None:
+    def __init__(
+        self, extractor: Extractor, guard: Guard, *, foci: ResultSpool[Focus], identity: StageIdentity
+    ) -> None:
         self._extractor = extractor
         self._guard = guard
         self._foci = foci

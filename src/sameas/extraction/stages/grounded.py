@@ -1,7 +1,5 @@
 """Stage 6, grounding: each claim tied to the characters that support it, or refused."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from sameas.extraction.bus import Bus
@@ -9,6 +7,7 @@ from sameas.extraction.chunking import Chunk
 from sameas.extraction.graph import Evidence, Rejection
 from sameas.extraction.grounding import Grounded, GroundingSettings, ground
 from sameas.extraction.stages.relations import ChunkClaims
+from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.timeouts import StageName
 
 
@@ -32,7 +31,7 @@ class GroundingStage:
     name: StageName = "grounding"
     result_type = ChunkSupport
 
-    def __init__(self, settings: GroundingSettings, *, found: Sequence[ChunkClaims]) -> None:
+    def __init__(self, settings: GroundingSettings, *, found: ResultSpool[ChunkClaims]) -> None:
         self._settings = settings
         self._found = found
 

@@ -1,7 +1,5 @@
 """Stage 5, relation extraction: the claims of each chunk between its own mentions, checked by the guard."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from sameas.extraction.bus import Bus
@@ -12,6 +10,7 @@ from sameas.extraction.graph import Claim, Rejection
 from sameas.extraction.guard import Guard
 from sameas.extraction.stages.entities import ChunkMentions
 from sameas.extraction.stages.identity import StageIdentity
+from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.timeouts import StageName
 from sameas.ontology.focus import Focus
 
@@ -35,8 +34,8 @@ class RelationStage:
         extractor: Extractor,
         guard: Guard,
         *,
-        foci: Sequence[Focus],
-        found: Sequence[ChunkMentions],
+        foci: ResultSpool[Focus],
+        found: ResultSpool[ChunkMentions],
         identity: StageIdentity,
     ) -> None:
         self._extractor = extractor

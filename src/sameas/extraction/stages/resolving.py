@@ -1,6 +1,6 @@
 """Stage 4, entity resolution: from the mentions of all chunks to one entity for each thing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sameas.extraction.graph import Mention
 from sameas.extraction.resolution import Resolution, resolve
@@ -17,11 +17,11 @@ class ResolutionStage:
     def __init__(self, index: OntologyIndex) -> None:
         self._index = index
 
-    def run(self, found: Sequence[ChunkMentions], *, starts: Iterable[int]) -> Resolution:
+    def run(self, found: Iterable[ChunkMentions], *, starts: Iterable[int]) -> Resolution:
         return resolve(_in_document(found, starts), index=self._index)
 
 
-def _in_document(found: Sequence[ChunkMentions], starts: Iterable[int]) -> Iterator[Mention]:
+def _in_document(found: Iterable[ChunkMentions], starts: Iterable[int]) -> Iterator[Mention]:
     for chunk, start in zip(found, starts, strict=True):
         for mention in chunk.mentions:
             if mention.kind != "literal":

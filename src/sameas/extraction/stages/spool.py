@@ -4,7 +4,7 @@ name.
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from sameas.extraction.chunking import Chunk
@@ -28,6 +28,11 @@ class ChunkSpool:
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where each chunk begins in the text."""
+        return self._starts
 
     def add(self, chunk: Chunk) -> None:
         if self._file is not None:

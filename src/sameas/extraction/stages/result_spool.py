@@ -1,0 +1,53 @@
+"""The results of a stage for all chunks of a run; beyond a size they lie in a file without a name.
+
+Rule: results may be put in any order and are read in the order of the chunks. Each reading makes them anew, so that
+memory holds one at a time, whatever the length of the text.
+"""
+
+import tempfile
+from array import array
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_IN_MEMORY = 8 * 1024 * 1024
+
+
+class ResultSpool(Generic[T]):
+    """One result for each chunk. Read it as often as needed, in one thread at a time; close it when the run is over."""
+
+    def __init__(self, result_type: type[T], *, total: int, in_memory: int = _IN_MEMORY) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(result_type)
+        # It lives as long as the spool and vanishes with it. A limit of 0 would be none at all.
+        self._file = tempfile.SpooledTemporaryFile(max(1, in_memory), prefix="sameas-results-")  # noqa: SIM115
+        self._places = array("q", bytes(8 * total))
+        self._sizes = array("q", bytes(8 * total))
+        self._written = 0
+        self._last = b""
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def put(self, index: int, result: T) -> None:
+        data = self._encoder.encode(result)
+        # Runs of equal results are the rule: a small ontology's focus, chunks in which there is nothing.
+        if data != self._last:
+            self._file.seek(self._written)
+            self._file.write(data)
+            self._last = data
+            self._written += len(data)
+        self._places[index], self._sizes[index] = self._written - len(data), len(data)
+
+    def __getitem__(self, index: int) -> T:
+        self._file.seek(self._places[index])
+        return self._decoder.decode(self._file.read(self._sizes[index]))
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[index] for index in range(len(self)))
+
+    def close(self) -> None:
+        self._file.close()
