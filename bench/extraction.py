@@ -14,6 +14,8 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from sameas import open_async_store
@@ -23,11 +25,11 @@ from sameas.extraction.document import normalized_pieces
 from sameas.extraction.graph import Mention
 from sameas.extraction.journal import FileJournal
 from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.metadata import EVENTS
+from sameas.extraction.metadata import EVENTS, RunMetadata
 from sameas.extraction.outputs import write_entities, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.extraction.resolution import resolve
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.service import ExtractionService
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
@@ -134,28 +136,26 @@ def sparse_sentences(size: int, *, seed: int = 11) -> Iterator[str]:
 def long_text(megabytes: float) -> None:
     """A long text in pieces through the service, against a shorter one that has filled every buffer."""
     short = min(megabytes / 2, FULL_BUFFERS)
-    _sparse_run(short)
-    before = _peak_mb()
-    began = time.perf_counter()
-    done = _sparse_run(megabytes)
-    took = time.perf_counter() - began
-    grown = _peak_mb() - before
-    files = done.metadata.files
-    kept = sum(about.size for name, about in files.items() if name != EVENTS) / 1e6
+    # Each in a process of its own: what one leaves behind would hide what the other needs.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
+        (_, before, _), (took, peak, about) = processes.map(_sparse_run, (short, megabytes))
+    kept = sum(file.size for name, file in about.files.items() if name != EVENTS) / 1e6
     print(
-        f"long text         {megabytes:g} MB to the run folder in {took:.1f} s, peak {before + grown:.0f} MB, "
-        f"{grown:.1f} MB over that of {short:g} MB: {1000 * grown / (megabytes - short):.0f} kB per MB "
-        f"({done.metadata.chunks} chunks, {done.metadata.entity_count} entities, "
-        f"{done.metadata.relation_count} relations, results of {kept:.1f} MB)"
+        f"long text         {megabytes:g} MB to the run folder in {took:.1f} s, peak {peak:.0f} MB, "
+        f"{peak - before:.1f} MB over that of {short:g} MB: {1000 * (peak - before) / (megabytes - short):.0f} kB per MB "
+        f"({about.chunks} chunks, {about.entity_count} entities, {about.relation_count} relations, "
+        f"results of {kept:.1f} MB)"
     )
 
 
-def _sparse_run(megabytes: float) -> Extraction:
+def _sparse_run(megabytes: float) -> tuple[float, float, RunMetadata]:
+    """Seconds, the peak of memory and what the run says of itself."""
     index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         store = open_async_store(f"sqlite:///{folder}/sameas.db")
         service = ExtractionService(home=Path(folder), store=store)
-        return asyncio.run(
+        done = asyncio.run(
             service.extract(
                 sparse_sentences(int(megabytes * 1_000_000)),
                 ontology=index.ontology,
@@ -163,6 +163,8 @@ def _sparse_run(megabytes: float) -> Extraction:
                 settings=PipelineSettings(concurrency=1),
             )
         )
+        took = time.perf_counter() - began
+    return took, _peak_mb(), done.metadata
 
 
 def _peak_mb() -> float:

@@ -619,3 +619,14 @@ def test_the_demo_shows_graph_replay_and_edit(tmp_path):
     assert "1 of 6 chunks redone, 5 reused" in done.stdout
     assert "+ nordlicht-speicher employees 655" in done.stdout
     assert [*tmp_path.iterdir()] == []
+
+
+def test_names_of_a_spacy_pipeline_are_taken_and_a_missing_one_is_said(folder, extract):
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "ORG", "pattern": "umbrella works"}])
+    pipeline.to_disk(folder / "names")
+    (folder / "c.txt").write_text("In the spring umbrella works was founded by Berta Kunz.", "utf-8")
+    assert "umbrella works" not in extract("c.txt", "--quiet").stdout
+    assert "umbrella works" in extract("c.txt", "--quiet", "--spacy", "names").stdout
+    assert "no_such_pipeline" in extract("c.txt", "--spacy", "no_such_pipeline", code=2).stderr

@@ -51,6 +51,19 @@ def work(ctx):
 engine.run(work, scope="s", key="k")
 """.replace("%r", str(LEASE))
 
+# The same for tasks.
+TASK_WORKER = (
+    WORKER.replace("import os,", "import asyncio, os,")
+    .replace("import Engine, Policy, open_store", "import AsyncEngine, Policy, open_async_store")
+    .replace("Engine(open_store(url)", "AsyncEngine(open_async_store(url)")
+    .replace("perform = backend.perform", "perform = backend.aperform")
+    .replace("def dying", "async def dying")
+    .replace("rows = perform(", "rows = await perform(")
+    .replace("backend.perform = dying", "backend.aperform = dying")
+    .replace("def work(ctx)", "async def work(ctx)")
+    .replace('engine.run(work, scope="s", key="k")', 'asyncio.run(engine.run(work, scope="s", key="k"))')
+)
+
 ATTEMPT_AFTER = {
     "before claim": 1,
     "after claim": 2,
@@ -60,10 +73,11 @@ ATTEMPT_AFTER = {
 }
 
 
+@pytest.mark.parametrize("code", [WORKER, TASK_WORKER], ids=["threads", "tasks"])
 @pytest.mark.parametrize("point", ATTEMPT_AFTER)
-def test_kill_9_at_each_crash_point(point, tmp_path):
+def test_kill_9_at_each_crash_point(point, code, tmp_path):
     url = f"sqlite:///{tmp_path}/records.db"
-    worker = subprocess.run([sys.executable, "-c", WORKER, url, point, str(tmp_path)], check=False)
+    worker = subprocess.run([sys.executable, "-c", code, url, point, str(tmp_path)], check=False)
     died = time.monotonic()
     assert worker.returncode == -signal.SIGKILL
     engine = Engine(open_store(url))

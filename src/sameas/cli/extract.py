@@ -20,7 +20,7 @@ import msgspec
 
 from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, report, worst
-from sameas.cli.extractors import EXTRACTORS, choose_extractor
+from sameas.cli.extractors import EXTRACTORS, choose_extractor, with_spacy
 from sameas.cli.formats import EXTENSIONS, FORMATS, STREAMS, Format
 from sameas.cli.progress import open_progress
 from sameas.cli.registry import find_ontology
@@ -80,6 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--out", type=Path, metavar="FILE", help="write to this file, or one file each into this folder")
     add("--extractor", choices=EXTRACTORS, help="by default learned, if there is a model, else lexicon")
+    add("--spacy", metavar="PIPELINE", help="also take the names that this spaCy pipeline finds (sameas[spacy])")
     add("--base", metavar="IRI", help="what the IRIs of entities begin with")
     add("--concurrency", type=_at_least_one, metavar="N", help="chunks at a time; never changes the result")
     add(
@@ -115,9 +116,12 @@ def run(arguments: Sequence[str]) -> ExitCode:
         from sameas.cli.models import model_from
 
         model = model_from(given.examples, ontology=loaded, settings=settings, quiet=given.quiet)
+    extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model)
+    if given.spacy is not None:
+        extractor = with_spacy(extractor, loaded, pipeline=given.spacy)
     plan = Plan(
         ontology=loaded,
-        extractor=choose_extractor(loaded, path=path, wanted=given.extractor, model=model),
+        extractor=extractor,
         settings=PipelineSettings(
             concurrency=given.concurrency or settings.concurrency, deadline_seconds=given.deadline
         ),

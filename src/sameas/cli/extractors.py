@@ -73,6 +73,16 @@ def choose_extractor(
     )
 
 
+def with_spacy(extractor: Extractor, ontology: Ontology, *, pipeline: str) -> Extractor:
+    """The extractor with the names that a spaCy pipeline finds, by its name or its folder."""
+    from sameas.extraction.spacy_names import SpacyNames, SpacyUnavailableError
+
+    try:
+        return SpacyNames(extractor, OntologyIndex(ontology), pipeline=pipeline)
+    except SpacyUnavailableError as error:
+        raise CliError(str(error), todo="Leave --spacy out, or install it", code=ExitCode.USAGE) from error
+
+
 def _load(ontology: Ontology, path: Path, *, version: str) -> Extractor:
     from sameas.extraction.learning import LearnedModel
 

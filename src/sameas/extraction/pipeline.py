@@ -248,7 +248,9 @@ class _Run:
     ) -> dict[OutputFormat, bytes]:
         with self._stage("serialization"):
             stage = SerializationStage(output, formats=formats)
-            limits = self._conditions.timeouts["serialization"]
+            # Otherwise a graph that takes longer than the limit would stay partial for ever.
+            evidence = sum(len(relation.evidence) for relation in graph.relations)
+            limits = self._conditions.timeouts["serialization"].for_items(len(graph.entities) + evidence)
             outputs: dict[OutputFormat, bytes] = {}
             try:
                 if not formats:

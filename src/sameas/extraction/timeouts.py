@@ -36,6 +36,10 @@ STAGES: tuple[StageName, ...] = (
 )
 
 
+# The source document's limits are for one document's graph; a much larger one gets as much more time.
+ITEMS_PER_LIMIT = 10_000
+
+
 class StageTimeout(msgspec.Struct, frozen=True, rename="camel"):
     """Soft and hard limit in milliseconds."""
 
@@ -45,6 +49,11 @@ class StageTimeout(msgspec.Struct, frozen=True, rename="camel"):
     def __post_init__(self) -> None:
         if not 0 < self.soft_ms <= self.hard_ms:
             raise ValueError("a stage time-out needs 0 < soft <= hard, in milliseconds")
+
+    def for_items(self, items: int) -> "StageTimeout":
+        """The limits for a stage that works on everything at once: they grow with what there is to do."""
+        times = max(1, -(-items // ITEMS_PER_LIMIT))
+        return StageTimeout(self.soft_ms * times, self.hard_ms * times)
 
 
 # Source document 001, part 1.3; the two stages it does not name take the limits of the nearest kind.

@@ -13,7 +13,8 @@ import msgspec
 
 T = TypeVar("T")
 
-_IN_MEMORY = 8 * 1024 * 1024
+# There are several at once, and a text of some megabytes seldom fills one.
+_IN_MEMORY = 1024 * 1024
 
 
 class ResultSpool(Generic[T]):
