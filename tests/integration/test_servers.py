@@ -158,7 +158,11 @@ class TestEachServer:
         with amqp.Connection(address) as connection:
             channel = connection.channel()
             channel.queue_declare("kept", durable=True, auto_delete=False)
-            channel.basic_publish_confirm(amqp.Message("task", delivery_mode=2), routing_key="kept")
+        # A queue that was just declared is not yet on disk: a confirm speaks of the message alone.
+        rabbitmq_server.restart()
+        with amqp.Connection(address) as connection:
+            message = amqp.Message("task", delivery_mode=2)
+            connection.channel().basic_publish_confirm(message, routing_key="kept")
         members = process_tree(rabbitmq_server.pid)
         rabbitmq_server.kill()
         assert not any(map(is_alive, members))

@@ -46,6 +46,8 @@ class Statement(Struct, frozen=True):
     sql: str
     values: dict[str, Any]
     reads: bool = False
+    # Whether it must survive a power cut. A claim on a local file need not: everybody it concerns goes with it.
+    durable: bool = True
 
 
 class Performer(Protocol):
@@ -225,7 +227,7 @@ class SqlBackend(Backend):
         return Statement(self._sql["look"], {"digest": identity.digest}, reads=True)
 
     def _take(self, request: ClaimRequest) -> Statement:
-        return Statement(self._sql["claim"], claim_values(request))
+        return Statement(self._sql["claim"], claim_values(request), durable=False)
 
     def _settle(self, state: State, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
         values = outcome_values(outcome)
@@ -236,7 +238,7 @@ class SqlBackend(Backend):
 
     def _write(self, name: str, lease: Lease, **values: Any) -> Statement:
         values.update(digest=lease.identity.digest, fence=lease.fence, attempt_id=lease.attempt_id)
-        return Statement(self._sql[name], values)
+        return Statement(self._sql[name], values, durable=name not in ("renew", "release"))
 
 
 def seen(row: Row, request: ClaimRequest) -> Claim | None:

@@ -39,6 +39,12 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _MISUSED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that knows whether its commits wait for the disk."""
+
+    durable = True
+
+
 class SqlitePerformer:
     """A SQLite file. Every write waits for the write lock first and then reads the clock, so that times never go back.
 
@@ -61,8 +67,8 @@ class SqlitePerformer:
         self._threads: ThreadPoolExecutor | None = None
         # One writer per process at a time: threads queue here, only processes meet at the file.
         self._writing = RLock()
-        self._idle: list[sqlite3.Connection] = []
-        self._inherited: list[list[sqlite3.Connection]] = []
+        self._idle: list[_Connection] = []
+        self._inherited: list[list[_Connection]] = []
         renew_after_fork(self)
         self._migrate()
 
@@ -148,24 +154,28 @@ class SqlitePerformer:
     async def aclose(self) -> None:
         self.close()
 
-    def _take(self) -> sqlite3.Connection:
+    def _take(self) -> _Connection:
         try:
             return self._idle.pop()
         except IndexError:
             return self._open()
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _give_back(self, connection: _Connection) -> None:
         if self._closed:
             connection.close()
         else:
             self._idle.append(connection)
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> _Connection:
         if self._closed:
             raise StoreUnavailable("The store was closed.", maybe_applied=False)
         try:
             connection = sqlite3.connect(
-                self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+                self.path,
+                timeout=self._busy_timeout,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
             )
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             # From here on `_begin` does the waiting.
@@ -174,7 +184,7 @@ class SqlitePerformer:
             raise translated(error) from error
         return connection
 
-    def _write(self, connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Any]:
+    def _write(self, connection: _Connection, statements: Sequence[Statement]) -> list[Any]:
         """All statements in one transaction; the reply of one that failed is its error."""
         replies: list[Any] = []
         deadline = time.monotonic() + self._busy_timeout
@@ -182,6 +192,7 @@ class SqlitePerformer:
         writing = self._writing
         try:
             writing.acquire(timeout=self._busy_timeout)
+            self._sync(connection, durable=any(statement.durable for statement in statements))
             self._begin(connection, deadline)
             now = self.now()
             for statement in statements:
@@ -198,6 +209,13 @@ class SqlitePerformer:
             if writing._is_owned():  # type: ignore[attr-defined]
                 writing.release()
         return replies
+
+    def _sync(self, connection: _Connection, *, durable: bool) -> None:
+        """Whether the next commit waits for the disk. What does not wait is written with the next one that does."""
+        if self._synchronous != "FULL" or connection.durable is durable:
+            return
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        connection.durable = durable
 
     def _begin(self, connection: sqlite3.Connection, deadline: float) -> None:
         """Wait for the write lock. SQLite's own waiting sleeps longer and longer, so that a latecomer always wins."""
