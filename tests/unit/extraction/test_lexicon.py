@@ -1,7 +1,6 @@
 """The extractor that needs no model finds what the ontology names."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -139,18 +138,6 @@ def test_an_ontology_with_words_gives_no_note() -> None:
 def test_it_keeps_the_contract() -> None:
     assert isinstance(EXTRACTOR, Extractor)
     assert extractor_identity(EXTRACTOR) == {"name": "lexicon", "version": EXTRACTOR.version, "settings": {}}
-
-
-def test_a_sentence_takes_under_a_millisecond() -> None:
-    sentence = "Alice Stone was born in Paris on 1 May 1980 and works for Acme Robotics Ltd with 3,400 people. "
-    text = (sentence * 200).strip()
-    chunk = Chunk(0, 0, len(text), text)
-    focus = Focuser(INDEX).focus(text)
-    began = time.process_time()
-    mentions = asyncio.run(EXTRACTOR.extract_entities(chunk, focus)).items
-    kept = [mention for mention in mentions if mention.types or mention.kind == "literal"]
-    asyncio.run(EXTRACTOR.extract_relations(chunk, kept, focus))
-    assert (time.process_time() - began) / 200 < 0.001
 
 
 @pytest.mark.parametrize("name", ["schemaorg.ttl", "foaf.rdf", "pizza.owl", "wine.rdf", "prov-o.ttl", "skos.rdf"])
