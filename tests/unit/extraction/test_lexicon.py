@@ -1,6 +1,9 @@
 """The extractor that needs no model finds what the ontology names."""
 
 import asyncio
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -138,6 +141,34 @@ def test_an_ontology_with_words_gives_no_note() -> None:
 def test_it_keeps_the_contract() -> None:
     assert isinstance(EXTRACTOR, Extractor)
     assert extractor_identity(EXTRACTOR) == {"name": "lexicon", "version": EXTRACTOR.version, "settings": {}}
+
+
+# In a process of its own, where nothing counts lines meanwhile.
+A_SENTENCE = """
+import asyncio, time
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.lexicon import LexiconExtractor
+from sameas.ontology.focus import Focuser
+from tests.unit.extraction.company import company_index
+
+index = company_index()
+extractor = LexiconExtractor(index)
+sentence = "Alice Stone was born in Paris on 1 May 1980 and works for Acme Robotics Ltd with 3,400 people. "
+text = (sentence * 200).strip()
+chunk = Chunk(0, 0, len(text), text)
+focus = Focuser(index).focus(text)
+began = time.process_time()
+mentions = asyncio.run(extractor.extract_entities(chunk, focus)).items
+kept = [mention for mention in mentions if mention.types or mention.kind == "literal"]
+asyncio.run(extractor.extract_relations(chunk, kept, focus))
+print((time.process_time() - began) / 200)
+"""
+
+
+def test_a_sentence_takes_under_a_millisecond() -> None:
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run([sys.executable, "-c", A_SENTENCE], cwd=root, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.001
 
 
 @pytest.mark.parametrize("name", ["schemaorg.ttl", "foaf.rdf", "pizza.owl", "wine.rdf", "prov-o.ttl", "skos.rdf"])

@@ -149,13 +149,11 @@ def test_twenty_thousand_mentions_take_under_three_seconds() -> None:
     found = mentions(*said)
     began = time.process_time()
     resolve(found, index=INDEX)
-    # Comparing each with each would take minutes; the figure itself is printed by the benchmark.
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 3
 
 
 def test_many_names_that_differ_in_one_letter_are_not_compared_with_each_other() -> None:
     said = [(f"Wittgenst{chr(0x4E00 + number)}in", "Person") for number in range(5000)]
     began = time.process_time()
     assert len(entities(*said)) == 5000
-    # Comparing each with each would take minutes; the figure itself is printed by the benchmark.
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 3
