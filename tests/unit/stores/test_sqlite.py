@@ -324,3 +324,23 @@ def test_the_columns_hold_to_their_rules(engine):
             engine.run(lambda ctx: 1, scope="s", key="k", **about)
     with pytest.raises(ValueError, match="one line"):
         engine.run(lambda ctx: 1, scope="s", key="k", tags=["a\nb"])
+
+
+def test_results_and_forgets_wait_for_the_disk_and_claims_do_not(engine, monkeypatch):
+    performer = engine.store.backend.performer
+    begin = performer._begin
+    seen = []
+
+    def noted(connection, deadline):
+        seen.append(connection.execute("PRAGMA synchronous").fetchone()[0])
+        begin(connection, deadline)
+
+    monkeypatch.setattr(performer, "_begin", noted)
+    normal, full = 1, 2
+    engine.run(lambda ctx: "kept", scope="s", key="k")
+    assert seen == [normal, full]
+    engine.forget("s", "k")
+    assert seen[2:] == [full, full]
+    with pytest.raises(RuntimeError):
+        engine.run(lambda ctx: (_ for _ in ()).throw(RuntimeError), scope="s", key="k")
+    assert seen[4:] == [normal, normal]
