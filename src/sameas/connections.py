@@ -1,11 +1,14 @@
-"""The one place that opens stores, from URLs; everybody else is handed one."""
+"""The one place that opens stores and databases, from URLs; everybody else is handed one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from sameas.once.store import AsyncStore, Backend, Store
+
+if TYPE_CHECKING:
+    from sameas.databases import Database, Statements
 
 
 def open_store(url: str, **options: Any) -> Store:
@@ -48,6 +51,26 @@ def open_backend(url: str, **options: Any) -> Backend:
             return sqlalchemy.open_backend(url, **options)
         case _:
             raise ValueError(f"{url.partition('://')[0]!r} is no kind of store: use one of {open_backend.__doc__}")
+
+
+def open_database(url: str, statements: Statements) -> Database:
+    """Tables for these statements: `sqlite:///file.db` or `postgresql+psycopg://...`."""
+    match urlsplit(url).scheme.partition("+")[0]:
+        case "sqlite":
+            from sameas.databases import Database
+            from sameas.databases.sqlite import SqliteDriver
+
+            return Database(SqliteDriver(_sqlite_path(url)), statements)
+        case "postgresql" | "postgres":
+            from sameas.databases import Database
+            from sameas.databases.postgres import PostgresDriver
+
+            return Database(PostgresDriver(url), statements)
+        case scheme:
+            raise ValueError(
+                f"{scheme!r} is no database for tables: use SQLite, such as sqlite:///sameas.db, or PostgreSQL, such "
+                "as postgresql+psycopg://localhost/sameas"
+            )
 
 
 def _sqlite_path(url: str) -> str:

@@ -6,7 +6,7 @@ or damaged one is a miss. A partial result is never kept.
 
 from typing import Protocol
 
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 
 
 class Checkpoints(Protocol):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sameas.extraction.size_bound import Kept, is_look_due, least_recent
-from sameas.extraction.timeouts import STAGES, StageName
+from sameas.llm.timeouts import STAGES, StageName
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HEAD = b"sameas-checkpoint\n"

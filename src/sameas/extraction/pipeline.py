@@ -58,7 +58,7 @@ from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.progress import progress_of
 from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.stages.spool import ChunkSpool
-from sameas.extraction.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, StageTimeout, within
+from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, StageTimeout, within
 from sameas.ontology.focus import Focuser, FocusSettings
 from sameas.ontology.index import OntologyIndex
 

@@ -1,24 +1,19 @@
 """Results in SQL: the tables of source document 000, part 5, written in step with the run folders.
 
-Rule: a result, its handle and its audit line are written in one transaction. A connection lives for one call,
-so that threads, tasks and forked processes need not know of each other. Statements are in `sql/`.
+Rule: a result, its handle and its audit line are written in one transaction. What is read back is what was
+written, to the byte. Statements are in `sql/results.sql`.
 """
 
-import re
-import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from functools import lru_cache
-from importlib.resources import files
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, Literal, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from sameas.connections import open_database
+from sameas.databases import Row, Session, Statements
 from sameas.extraction.metadata import ENTITIES, GRAPH, REJECTED, RELATIONS, RunMetadata, instant
-from sameas.once.errors import StoreUnavailable
 from sameas.ontology.model import Ontology
 
 AuditLine: TypeAlias = Literal[
@@ -32,8 +27,6 @@ AuditLine: TypeAlias = Literal[
     "result_removed",
 ]
 
-_NAME = re.compile(r"^-- name: (\w+)\n-- purpose: .+\n", re.MULTILINE)
-_BUSY_SECONDS = 10.0
 _NEVER = "9999-12-31T00:00:00.000Z"
 
 
@@ -45,22 +38,22 @@ class KeptResult(msgspec.Struct, frozen=True):
 
 
 class ResultTables:
-    """The tables of one tenant in one SQLite file."""
+    """The tables of one tenant, in SQLite or PostgreSQL."""
 
     def __init__(self, url: str, *, tenant: str = "", clock: Callable[[], float] = time.time) -> None:
-        self._path = _sqlite_path(url)
+        self._database = open_database(url, Statements.of("sameas.extraction", "results"))
         self._tenant = tenant
         self._clock = clock
-        with self._connection() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_statements()["schema"])
+
+    def close(self) -> None:
+        self._database.close()
 
     def begin(self, key: str, *, ontology_id: str, audit: Mapping[str, Any]) -> None:
         """An execution begins."""
-        with self._transaction() as connection:
-            self._do(connection, "begin_handle", key=key, audit=_json(audit))
-            self._log(connection, key, ontology_id, "cache_miss", {}, audit)
-            self._log(connection, key, ontology_id, "extraction_started", {}, audit)
+        with self._database.transaction() as session:
+            self._do(session, "begin_handle", key=key, audit=_json(audit))
+            self._log(session, key, ontology_id, "cache_miss", {}, audit)
+            self._log(session, key, ontology_id, "extraction_started", {}, audit)
 
     def save(
         self,
@@ -72,9 +65,9 @@ class ResultTables:
     ) -> None:
         """Keep a complete result."""
         key, counts = metadata.idempotency_key, _counts(metadata)
-        with self._transaction() as connection:
+        with self._database.transaction() as session:
             self._do(
-                connection,
+                session,
                 "save_result",
                 key=key,
                 ontology_id=metadata.ontology_id,
@@ -89,23 +82,23 @@ class ResultTables:
                 audit=_json(audit),
                 expires_at=_NEVER if keep_for == inf else instant(self._clock() + keep_for),
             )
-            self._do(connection, "end_handle", key=key, status="completed", result=_json(counts), error=None)
-            self._log(connection, key, metadata.ontology_id, "extraction_completed", counts, audit)
-            self._do(connection, "remove_expired")
+            self._do(session, "end_handle", key=key, status="completed", result=_json(counts), error=None)
+            self._log(session, key, metadata.ontology_id, "extraction_completed", counts, audit)
+            self._do(session, "remove_expired")
 
     def fail(self, key: str, *, ontology_id: str, error: Mapping[str, Any], audit: Mapping[str, Any]) -> None:
         """An execution ended without a complete result."""
-        with self._transaction() as connection:
-            self._do(connection, "end_handle", key=key, status="failed", result=None, error=_json(error))
-            self._log(connection, key, ontology_id, "extraction_failed", error, audit)
+        with self._database.transaction() as session:
+            self._do(session, "end_handle", key=key, status="failed", result=None, error=_json(error))
+            self._log(session, key, ontology_id, "extraction_failed", error, audit)
 
     def load(self, key: str) -> KeptResult | None:
         """A result that has not expired; None also where its layout is not known."""
-        with self._connection() as connection:
-            row = self._do(connection, "load_result", key=key).fetchone()
-        if row is None:
+        with self._database.reading() as session:
+            rows = self._do(session, "load_result", key=key)
+        if not rows:
             return None
-        entities, relations, rejected, graph, metadata = (column.encode() for column in row)
+        entities, relations, rejected, graph, metadata = (column.encode() for column in rows[0])
         try:
             decoded = RunMetadata.from_json(metadata)
         except ValueError:
@@ -114,8 +107,8 @@ class ResultTables:
 
     def keys(self, prefix: str) -> list[str]:
         """The keys of kept results that begin with this."""
-        with self._connection() as connection:
-            rows = self._do(connection, "find_keys", first=prefix, beyond=f"{prefix}\uffff").fetchall()
+        with self._database.reading() as session:
+            rows = self._do(session, "find_keys", first=prefix, beyond=f"{prefix}\uffff")
         return [key for (key,) in rows]
 
     def log(
@@ -128,45 +121,47 @@ class ResultTables:
         audit: Mapping[str, Any] | None = None,
     ) -> None:
         """One line of the audit log."""
-        with self._transaction(synchronous="NORMAL") as connection:
-            self._log(connection, key, ontology_id, event, about or {}, audit or {})
+        with self._database.transaction(durable=False) as session:
+            self._log(session, key, ontology_id, event, about or {}, audit or {})
 
     def touch(self, key: str) -> None:
         """The result was used now."""
-        with self._transaction(synchronous="NORMAL") as connection:
-            self._do(connection, "touch_result", key=key)
+        with self._database.transaction(durable=False) as session:
+            self._do(session, "touch_result", key=key)
 
     def remove(self, key: str, *, ontology_id: str) -> None:
         """Delete a result and its handle; the audit log says so."""
-        with self._transaction() as connection:
-            self._do(connection, "remove_handle", key=key)
-            if self._do(connection, "remove_result", key=key).rowcount:
-                self._log(connection, key, ontology_id, "result_removed", {}, {})
+        with self._database.transaction() as session:
+            self._do(session, "remove_handle", key=key)
+            self._do(session, "remove_result", key=key)
+            if session.changed:
+                self._log(session, key, ontology_id, "result_removed", {}, {})
 
     def invalidate(
         self, ontology_id: str, *, old_version: str | None, new_version: str, audit: Mapping[str, Any]
     ) -> int:
         """Delete every result of an ontology but those of the new version; the audit log says so."""
-        with self._transaction() as connection:
-            removal = self._do(connection, "remove_of_ontology", ontology_id=ontology_id, new_version=new_version)
+        with self._database.transaction() as session:
+            self._do(session, "remove_of_ontology", ontology_id=ontology_id, new_version=new_version)
+            removed = session.changed
             about = {
                 "oldVersion": old_version,
                 "newVersion": new_version,
-                "entriesInvalidated": removal.rowcount,
+                "entriesInvalidated": removed,
             }
-            self._log(connection, "", ontology_id, "ontology_updated", about, audit)
-        return removal.rowcount
+            self._log(session, "", ontology_id, "ontology_updated", about, audit)
+        return removed
 
     def save_ontology(self, ontology_id: str, ontology: Ontology, *, audit: Mapping[str, Any]) -> None:
         """Keep the content of an ontology, where this version of it is not there."""
-        with self._connection() as connection:
-            known = self._do(connection, "ontology_version", id=ontology_id).fetchone()
-        if known == (ontology.version,):
+        with self._database.reading() as session:
+            known = self._do(session, "ontology_version", id=ontology_id)
+        if known == [(ontology.version,)]:
             return
         about = {"label": ontology.titles[0].value} if ontology.titles else {}
-        with self._transaction() as connection:
+        with self._database.transaction() as session:
             self._do(
-                connection,
+                session,
                 "save_ontology",
                 id=ontology_id,
                 version=ontology.version,
@@ -176,13 +171,12 @@ class ResultTables:
                 audit=_json(audit),
             )
 
-    def _do(self, connection: sqlite3.Connection, name: str, **values: object) -> sqlite3.Cursor:
-        common = {"tenant": self._tenant, "now": instant(self._clock())}
-        return connection.execute(_statements()[name], {**common, **values})
+    def _do(self, session: Session, name: str, **values: object) -> list[Row]:
+        return session.run(name, tenant=self._tenant, now=instant(self._clock()), **values)
 
     def _log(
         self,
-        connection: sqlite3.Connection,
+        session: Session,
         key: str,
         ontology_id: str,
         event: AuditLine,
@@ -195,25 +189,7 @@ class ResultTables:
             "metadata": _json(about),
             "audit": _json(audit),
         }
-        self._do(connection, "log", key=key, **line)
-
-    @contextmanager
-    def _transaction(self, *, synchronous: Literal["FULL", "NORMAL"] = "FULL") -> Iterator[sqlite3.Connection]:
-        with self._connection() as connection:
-            # What only tells of a use may be lost to a power cut; a replay must not wait for the disk.
-            connection.execute(f"PRAGMA synchronous = {synchronous}")
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection
-            connection.execute("COMMIT")
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            # What was not committed when the connection closes is undone.
-            with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
-                yield connection
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the database of results cannot answer: {error}") from error
+        self._do(session, "log", key=key, **line)
 
 
 def _counts(metadata: RunMetadata) -> dict[str, Any]:
@@ -227,17 +203,3 @@ def _counts(metadata: RunMetadata) -> dict[str, Any]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-@lru_cache
-def _statements() -> Mapping[str, str]:
-    text = files("sameas.extraction").joinpath("sql", "results_sqlite.sql").read_text("utf-8")
-    _, *parts = _NAME.split(text)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-def _sqlite_path(url: str) -> str:
-    path = unquote(url.removeprefix("sqlite://").removeprefix("/"))
-    if urlsplit(url).scheme != "sqlite" or not path or path == ":memory:":
-        raise ValueError(f"results are kept in an SQLite file, such as sqlite:///sameas.db, not in {url!r}")
-    return path

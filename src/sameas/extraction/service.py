@@ -41,7 +41,7 @@ from sameas.extraction.source_text import SourceText
 from sameas.extraction.work import ExtractionWork, PartialRunError, hit
 from sameas.identity.key import IdempotencyKey
 from sameas.once.engine import AsyncEngine
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import StoreError
 from sameas.once.observe import CallEnded
 from sameas.once.observe import Event as OnceEvent
 from sameas.once.policy import Policy
@@ -234,7 +234,7 @@ class ExtractionService:
             if self._tables is not None:
                 event: AuditLine = "concurrent_deduplicated" if shared else "cache_hit"
                 self._tables.log(key, ontology_id=work.plan.ontology_id, event=event, audit=work.audit)
-        except (StoreUnavailable, OSError) as trouble:
+        except (StoreError, OSError) as trouble:
             # A full disk refuses new work, not what is there.
             _LOG.warning("the use of run %s could not be noted: %s", key, trouble)
         return stored

@@ -1,7 +1,8 @@
-"""Ids that are made here: UUIDv7 and W3C trace ids.
+"""Ids that are made here: UUIDv7 and W3C trace ids; and the trace context that comes in and goes out.
 
 Every random bit comes from the operating system at the moment of use, so two processes that forked from one parent
-never make the same id; a generator with a state of its own would.
+never make the same id; a generator with a state of its own would. A trace context from outside is believed only where
+it is well formed in every character; anything else starts a new trace, because a bad header is no reason to refuse work.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import Lock
 from uuid import UUID
+
+import msgspec
 
 _COUNTER_BITS = 42
 _RANDOM_BITS = 32
@@ -44,6 +47,14 @@ class Uuid7Source:
         head = ms << 80 | 0x7 << 76 | (counter >> 30) << 64
         tail = 0b10 << 62 | (counter & 0x3FFFFFFF) << 32 | random & 0xFFFFFFFF
         return UUID(int=head | tail)
+
+
+_UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def is_uuid7(text: str) -> bool:
+    """Whether a text is a UUIDv7 in its one spelling: lower case with hyphens."""
+    return _UUID7.fullmatch(text) is not None
 
 
 uuid7 = Uuid7Source()
@@ -78,17 +89,96 @@ def _nonzero_hex(size: int) -> str:
             return raw.hex()
 
 
+def is_trace_id(text: str) -> bool:
+    """Whether a text is a W3C trace id."""
+    return _TRACE_ID.fullmatch(text) is not None
+
+
+_TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+# A traceparent of version 00 has 55 characters; a later version may add fields, but no sender has a reason for more.
+_MAX_TRACEPARENT = 256
+
+# W3C Trace Context, 3.3.1: a vendor's key and value, at most 32 of them.
+_STATE_KEY = r"[a-z0-9][a-z0-9_\-*/]{0,240}(?:@[a-z][a-z0-9_\-*/]{0,13})?"
+_STATE_MEMBER = re.compile(rf"({_STATE_KEY})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{{0,255}}[\x21-\x2b\x2d-\x3c\x3e-\x7e]")
+_MAX_STATE_MEMBERS = 32
+# 3.3.1.5: what everybody must be able to pass on; where it is too much, long members go first, then the oldest.
+_MAX_STATE = 512
+_LONG_MEMBER = 128
+_MAX_STATE_READ = 8_192
 
 
 def parse_traceparent(header: str) -> tuple[str, str] | None:
     """The trace id and parent id of a traceparent header, or None where it is malformed (then start a new trace)."""
-    match = _TRACEPARENT.fullmatch(header)
-    if match is None or (match[1] == "00" and match[5]):
-        return None
-    return match[2], match[3]
+    parsed = _parse(header)
+    return parsed and parsed[:2]
 
 
 def format_traceparent(trace_id: str, span_id: str, *, sampled: bool = True) -> str:
     """A version 00 traceparent header."""
     return f"00-{trace_id}-{span_id}-{'01' if sampled else '00'}"
+
+
+class TraceContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a hop stands in its trace: `span_id` is the hop's own, `parent_id` the caller's, if there was one."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str = ""
+    sampled: bool = True
+    state: str = ""
+
+    @classmethod
+    def new(cls) -> TraceContext:
+        return cls(trace_id=new_trace_id(), span_id=new_span_id())
+
+    @classmethod
+    def joined(cls, traceparents: Sequence[str], tracestates: Sequence[str] = ()) -> TraceContext:
+        """The trace that the headers of these names continue; a new one where they are malformed or sent twice."""
+        parsed = _parse(traceparents[0]) if len(traceparents) == 1 else None
+        if parsed is None:
+            return cls.new()
+        trace_id, parent_id, sampled = parsed
+        return cls(
+            trace_id=trace_id,
+            span_id=new_span_id(),
+            parent_id=parent_id,
+            sampled=sampled,
+            state=bounded_tracestate(tracestates),
+        )
+
+    @property
+    def traceparent(self) -> str:
+        """What this hop sends to the next one."""
+        return format_traceparent(self.trace_id, self.span_id, sampled=self.sampled)
+
+    def headers(self) -> dict[str, str]:
+        """The headers of a request that this hop makes."""
+        return {"traceparent": self.traceparent, **({"tracestate": self.state} if self.state else {})}
+
+
+def bounded_tracestate(headers: Sequence[str]) -> str:
+    """The tracestate headers as one, small enough to be passed on; empty where any of it is malformed.
+
+    A tracestate that cannot be read never costs the trace its id (W3C Trace Context, 4.3): it is only left out.
+    """
+    if sum(map(len, headers)) > _MAX_STATE_READ:
+        return ""
+    members = [member for part in ",".join(headers).split(",") if (member := part.strip(" \t"))]
+    matches = [_STATE_MEMBER.fullmatch(member) for member in members]
+    keys = {match[1] for match in matches if match}
+    if len(members) > _MAX_STATE_MEMBERS or len(keys) != len(members):
+        return ""
+    if len(",".join(members)) > _MAX_STATE:
+        members = [member for member in members if len(member) <= _LONG_MEMBER]
+    while len(",".join(members)) > _MAX_STATE:
+        members.pop()
+    return ",".join(members)
+
+
+def _parse(header: str) -> tuple[str, str, bool] | None:
+    match = _TRACEPARENT.fullmatch(header) if len(header) <= _MAX_TRACEPARENT else None
+    if match is None or (match[1] == "00" and match[5]):
+        return None
+    return match[2], match[3], bool(int(match[4], 16) & 1)

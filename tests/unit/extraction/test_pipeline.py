@@ -32,8 +32,8 @@ from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import FORMATS, write_entities, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
-from sameas.extraction.timeouts import STAGES
 from sameas.identity.key import compute_idempotency_key, normalize_text
+from sameas.llm.timeouts import STAGES
 from sameas.ontology.focus import Focus
 from tests.shared_data import shared
 

@@ -11,7 +11,7 @@ from sameas.extraction.events import TimeoutWarning
 from sameas.extraction.stages import chunks as chunks_module
 from sameas.extraction.stages.chunks import ChunkingStage
 from sameas.extraction.stages.spool import ChunkSpool
-from sameas.extraction.timeouts import StageTimeout
+from sameas.llm.timeouts import StageTimeout
 
 SMALL = ChunkSettings(window=20, limit=60)
 CHUNKS = chunk_text("Eins. Zwei 東京 drei. 👩\u200d🚀 vier fünf sechs. " * 40, settings=SMALL)

@@ -9,7 +9,7 @@ from sameas.extraction.bus import Bus
 from sameas.extraction.chunking import ChunkSettings, iter_chunks
 from sameas.extraction.events import TimeoutWarning
 from sameas.extraction.stages.spool import ChunkSpool
-from sameas.extraction.timeouts import StageName, StageTimeout
+from sameas.llm.timeouts import StageName, StageTimeout
 
 _REST_EVERY = 64
 

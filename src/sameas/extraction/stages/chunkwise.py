@@ -26,7 +26,7 @@ from sameas.extraction.events import (
 )
 from sameas.extraction.extractor import ChunkFailedError
 from sameas.extraction.stages.result_spool import ResultSpool
-from sameas.extraction.timeouts import StageName, StageTimedOutError, StageTimeout, within
+from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
 T = TypeVar("T")
 _PROGRESS_STEPS = 20

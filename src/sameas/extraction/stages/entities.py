@@ -10,7 +10,7 @@ from sameas.extraction.graph import Mention, Rejection
 from sameas.extraction.guard import Guard
 from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.result_spool import ResultSpool
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 from sameas.ontology.focus import Focus
 
 

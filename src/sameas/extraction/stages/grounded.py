@@ -8,7 +8,7 @@ from sameas.extraction.graph import Evidence, Rejection
 from sameas.extraction.grounding import Grounded, GroundingSettings, ground
 from sameas.extraction.stages.relations import ChunkClaims
 from sameas.extraction.stages.result_spool import ResultSpool
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 
 
 class Supported(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 
 # How much of a run each stage is, for the progress that people see; the order is the stages'.
 _SHARES: Mapping[StageName, float] = {

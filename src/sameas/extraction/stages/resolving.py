@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from sameas.extraction.graph import Mention
 from sameas.extraction.resolution import Resolution, resolve
 from sameas.extraction.stages.entities import ChunkMentions
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 from sameas.ontology.index import OntologyIndex
 
 

@@ -2,7 +2,7 @@
 
 from sameas.extraction.bus import Bus
 from sameas.extraction.chunking import Chunk
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 from sameas.ontology.focus import Focus, Focuser
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sameas.extraction.graph import KnowledgeGraph
 from sameas.extraction.outputs import OutputContext, OutputFormat, render
-from sameas.extraction.timeouts import StageName
+from sameas.llm.timeouts import StageName
 
 
 class SerializationStage:

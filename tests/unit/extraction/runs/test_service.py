@@ -365,5 +365,5 @@ async def test_a_replay_needs_no_graph_library(tmp_path: Path) -> None:
 
 
 def test_a_database_of_another_kind_is_refused_clearly(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="SQLite file"):
-        ExtractionService(home=tmp_path, store=open_async_store("memory://"), database="postgresql://x")
+    with pytest.raises(ValueError, match="'mysql' is no database for tables"):
+        ExtractionService(home=tmp_path, store=open_async_store("memory://"), database="mysql://x")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sameas.extraction.timeouts import (
+from sameas.llm.timeouts import (
     STAGE_TIMEOUTS,
     STAGES,
     StageTimedOutError,
@@ -13,8 +13,7 @@ from sameas.extraction.timeouts import (
     soft_limit_passed,
     within,
 )
-
-from .clock import run_jumping
+from tests.unit.extraction.clock import run_jumping
 
 LIMITS = StageTimeout(1_000, 2_000)
 

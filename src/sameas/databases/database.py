@@ -1,0 +1,104 @@
+"""What a database of plain tables is: transactions in which named statements are run.
+
+Rule: every statement runs inside a transaction that is committed as a whole or not at all; a fault is a StoreError
+that says whether to try again. Blocking: asyncio code calls it in a thread. One object serves all threads and survives
+a fork.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, TypeAlias
+
+from sameas.databases.statements import Statements
+from sameas.once.errors import StoreError
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+class RowRefused(StoreError):
+    """A constraint of the table refuses the row: it is there already, or a value is not allowed."""
+
+
+class Work(Protocol):
+    """A transaction of a driver: runs SQL text, tells rows and how many were changed."""
+
+    def execute(self, sql: str, values: dict[str, Any]) -> tuple[list[Row], int]: ...
+
+    def script(self, sql: str) -> None: ...
+
+
+class Driver(Protocol):
+    """One kind of database."""
+
+    dialect: str
+
+    def transaction(self, *, writes: bool, durable: bool) -> AbstractContextManager[Work]: ...
+
+    def lock_schema(self, work: Work) -> None:
+        """Let one process at a time change the tables, until the transaction ends."""
+
+    def close(self) -> None: ...
+
+
+class Session:
+    """The statements of one transaction."""
+
+    def __init__(self, work: Work, statements: Statements) -> None:
+        self._work = work
+        self._statements = statements
+        self.changed = 0
+
+    def run(self, name: str, /, **values: Any) -> list[Row]:
+        """Run a named statement; `changed` tells how many rows it changed."""
+        rows, self.changed = self._work.execute(self._statements[name], values)
+        return rows
+
+    def one(self, name: str, /, **values: Any) -> Row | None:
+        """The first row, or None."""
+        rows = self.run(name, **values)
+        return rows[0] if rows else None
+
+
+class Database:
+    """The tables of one part of the house; they are made when it is opened."""
+
+    def __init__(self, driver: Driver, statements: Statements) -> None:
+        self._driver = driver
+        self._statements = statements
+        self._migrate()
+
+    @property
+    def dialect(self) -> str:
+        return self._driver.dialect
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[Session]:
+        """Write, all or nothing. Without `durable` a power cut may undo it, a killed process may not."""
+        with self._driver.transaction(writes=True, durable=durable) as work:
+            yield Session(work, self._statements)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Read, without waiting for writers."""
+        with self._driver.transaction(writes=False, durable=False) as work:
+            yield Session(work, self._statements)
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def _migrate(self) -> None:
+        steps = self._statements.schema(self._driver.dialect)
+        part = {"part": self._statements.part}
+        with self._driver.transaction(writes=True, durable=True) as work:
+            self._driver.lock_schema(work)
+            work.script(_VERSIONS)
+            rows, _ = work.execute("SELECT version FROM sameas_schema WHERE part = :part", part)
+            made = rows[0][0] if rows else 0
+            for number, step in enumerate(steps[made:], made + 1):
+                work.script(step)
+                work.execute(_MADE, {**part, "version": number})
+
+
+_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+_MADE = """INSERT INTO sameas_schema (part, version) VALUES (:part, :version)
+ON CONFLICT (part) DO UPDATE SET version = excluded.version"""

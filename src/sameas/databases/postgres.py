@@ -1,0 +1,90 @@
+"""Plain tables in PostgreSQL, over the same bounded pool of connections as its records."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from sameas.databases.database import Row, RowRefused, Work
+from sameas.once.forks import renew_after_fork
+from sameas.stores.faults import from_postgres
+from sameas.stores.postgres import conninfo
+from sameas.stores.postgres_pool import Options, Pool, Taken
+from sameas.stores.statements import bound
+
+_SCHEMA_LOCK = 0x73616D656173
+
+
+class PostgresDriver:
+    """A database on a server."""
+
+    dialect = "postgres"
+
+    def __init__(self, url: str, *, pool_size: int = 4, timeout: float = 10.0) -> None:
+        # No prepared statements: a transaction pooler may stand between.
+        self._options = Options(conninfo(url), timeout=timeout, prepare_threshold=None)
+        # The records' adapters say that text is text; here the server must find out that it is a time or JSON.
+        del self._options.words["context"]
+        self._size = pool_size
+        self._pool = Pool(self._options, size=pool_size)
+        self._inherited: list[Pool] = []
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        # Not even closed: a parent's connection must not be touched by its child.
+        self._inherited.append(self._pool)
+        self._pool = Pool(self._options, size=self._size)
+
+    @contextmanager
+    def transaction(self, *, writes: bool, durable: bool) -> Iterator[Work]:
+        taken = self._begin(b"BEGIN" if writes else b"BEGIN READ ONLY")
+        cursor = taken[1]
+        try:
+            if writes and not durable:
+                cursor.execute(b"SET LOCAL synchronous_commit = off")
+            yield _PostgresWork(cursor)
+            cursor.execute(b"COMMIT")
+        except (psycopg.IntegrityError, psycopg.DataError) as error:
+            raise RowRefused(str(error).partition("\n")[0]) from error
+        except psycopg.Error as error:
+            raise from_postgres(error) from error
+        finally:
+            # A connection in the middle of a transaction is closed here, which undoes it.
+            self._pool.give_back(taken)
+
+    def _begin(self, begin: bytes) -> Taken:
+        while True:
+            taken = self._pool.take()
+            try:
+                taken[1].execute(begin)
+            except psycopg.Error as error:
+                reused = taken[0].reused
+                self._pool.give_back(taken)
+                if not reused:
+                    raise from_postgres(error) from error
+                # The server was restarted since; nothing was begun, and the other idle connections are as old.
+                self._pool.clear()
+            else:
+                return taken
+
+    def lock_schema(self, work: Work) -> None:
+        work.execute("SELECT pg_advisory_xact_lock(:lock)", {"lock": _SCHEMA_LOCK})
+
+    def close(self) -> None:
+        self._pool.closed = True
+        self._pool.clear()
+
+
+class _PostgresWork:
+    def __init__(self, cursor: psycopg.RawCursor[Any]) -> None:
+        self._cursor = cursor
+
+    def execute(self, sql: str, values: dict[str, Any]) -> tuple[list[Row], int]:
+        text, order = bound(sql, values, "numeric_dollar")
+        self._cursor.execute(text.encode(), order)
+        rows = self._cursor.fetchall() if self._cursor.description is not None else []
+        return rows, self._cursor.rowcount
+
+    def script(self, sql: str) -> None:
+        self._cursor.execute(sql.encode())

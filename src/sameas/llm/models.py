@@ -1,0 +1,164 @@
+"""The one contract of a language model: what is asked, what comes back, and what can go wrong.
+
+Rule: an `Ask` is exactly what is sent, so that equal asks to equally named models may share one reply. A model's name
+is its identity in keys and holds neither a secret nor an address. A reply is text that nobody has believed yet: who
+asked validates it. Whatever a provider does wrong is a `ModelError` with one of eight codes; other exceptions are bugs.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from sameas.llm.prices import Price
+from sameas.once.errors import SameasError
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+Finish: TypeAlias = Literal["stop", "length", "refusal", "other"]
+Code: TypeAlias = Literal[
+    "rate_limited", "overloaded", "server", "network", "timeout", "bad_request", "auth", "malformed"
+]
+
+# Longer than any stage's hard limit, which ends a call first; this one catches what is asked outside of a stage.
+DEFAULT_TIMEOUT = 120.0
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message of a conversation."""
+
+    role: Role
+    content: str
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """Exactly what is sent. `schema` is the JSON schema of the reply; `sample` tells equal asks apart on purpose."""
+
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any]
+    schema_name: str
+    max_output_tokens: int
+    temperature: float = 0.0
+    sample: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise ValueError("an ask needs at least one message")
+        if self.messages[-1].role != "user":
+            raise ValueError("the last message of an ask must be the user's: it is what the model answers")
+        if not self.schema_name.isidentifier() or not self.schema_name.isascii():
+            raise ValueError(f"schema_name must be a plain name such as entities, not {self.schema_name!r}")
+        if self.max_output_tokens < 1:
+            raise ValueError("max_output_tokens must be at least 1")
+        if not 0 <= self.temperature <= 2:
+            raise ValueError("temperature must be from 0 to 2")
+        if self.sample < 0:
+            raise ValueError("sample must not be negative")
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one call. `reported` is false where they were counted here, because the server said nothing or
+    something impossible.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    reported: bool
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What a model said; `finish` tells whether it said all of it, and `model` which one it was."""
+
+    text: str
+    usage: Usage
+    finish: Finish
+    model: str
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What follows from the code of an error."""
+
+    is_retryable: bool
+    counts_for_circuit: bool
+
+
+# A 429 is a server that works and says so; the limiter waits for it, and the circuit is for those that do not work.
+KINDS: Mapping[Code, Kind] = MappingProxyType(
+    {
+        "rate_limited": Kind(is_retryable=True, counts_for_circuit=False),
+        "overloaded": Kind(is_retryable=True, counts_for_circuit=True),
+        "server": Kind(is_retryable=True, counts_for_circuit=True),
+        "network": Kind(is_retryable=True, counts_for_circuit=True),
+        "timeout": Kind(is_retryable=True, counts_for_circuit=True),
+        "malformed": Kind(is_retryable=True, counts_for_circuit=True),
+        "bad_request": Kind(is_retryable=False, counts_for_circuit=False),
+        "auth": Kind(is_retryable=False, counts_for_circuit=False),
+    }
+)
+
+
+class ModelError(SameasError):
+    """The model gave no reply.
+
+    `usage` is what the call cost all the same, where the server may have worked for it; `retry_after` is what the
+    server asked for, in seconds.
+    """
+
+    def __init__(
+        self, message: str, *, code: Code, retry_after: float | None = None, usage: Usage | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code: Code = code
+        self.retry_after = retry_after
+        self.usage = usage
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same ask may succeed later."""
+        return KINDS[self.code].is_retryable
+
+    @property
+    def counts_for_circuit(self) -> bool:
+        """Whether it is a sign that the server is down, rather than that the ask was wrong or too early."""
+        return KINDS[self.code].counts_for_circuit
+
+
+class Model(Protocol):
+    """A language model that can be asked."""
+
+    @property
+    def name(self) -> str:
+        """Its identity for keys, such as `openai:gpt-5-mini`: no secret, no address."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens the text has, or slightly more; counted here, without asking anybody."""
+        ...
+
+    @property
+    def price(self) -> Price | None:
+        """What a million tokens cost; None where that is not known."""
+        ...
+
+    async def ask(self, ask: Ask) -> Reply:
+        """The reply, of one attempt; raises `ModelError`. Whoever asks decides about another attempt."""
+        ...
+
+    async def close(self) -> None:
+        """Close its connections."""
+        ...
+
+
+def open_model(address: str, *, api_key: str | None = None, timeout: float = DEFAULT_TIMEOUT) -> Model:
+    """A model by what a person types: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`, or
+    `http://host:port/v1#NAME` for vLLM and every other server with OpenAI's interface.
+
+    Nothing is sent. The provider's package is imported here and not before.
+    """
+    from sameas.llm import adapters
+
+    return adapters.open_model(address, api_key=api_key, timeout=timeout)

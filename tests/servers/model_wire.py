@@ -1,0 +1,89 @@
+"""The words of three interfaces: a scripted step as OpenAI, Anthropic or Google would put it."""
+
+import json
+from typing import Any
+
+from tests.servers.model_script import Call, Step
+
+_OPENAI_FINISH = {"stop": "stop", "length": "length", "refusal": "content_filter"}
+_ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}
+_GOOGLE_FINISH = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
+_ERRORS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
+
+
+def body_of(call: Call, step: Step) -> bytes:
+    """The body of the answer."""
+    if step.body is not None:
+        return step.body
+    text = step.reply if isinstance(step.reply, str) else json.dumps(step.reply, separators=(",", ":"))
+    if step.status >= 400:
+        return _encoded(_error(call, step.status, text))
+    usage = counted(call, text) if step.usage is None else step.usage
+    match call.interface:
+        case "openai":
+            return _encoded(_openai(call, step, text, usage))
+        case "anthropic":
+            return _encoded(_anthropic(call, step, text, usage))
+        case "google":
+            return _encoded(_google(call, step, text, usage))
+
+
+def counted(call: Call, text: str) -> tuple[int, int]:
+    """Tokens as this server counts them: one for four characters that were said."""
+    return -(-len(call.system + call.user) // 4) + 1, -(-len(text) // 4) + 1
+
+
+def _openai(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[str, Any]:
+    refused = step.finish == "refusal"
+    message = {"role": "assistant", "content": None if refused else text, "refusal": text if refused else None}
+    choice = {"index": 0, "message": message, "finish_reason": _OPENAI_FINISH[step.finish]}
+    reply: dict[str, Any] = {
+        "id": f"chatcmpl-{call.number}",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": call.model,
+        "choices": [choice] if step.choices else [],
+    }
+    if usage:
+        total = sum(part for part in usage if isinstance(part, int))
+        reply["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": total}
+    return reply
+
+
+def _anthropic(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[str, Any]:
+    reply: dict[str, Any] = {
+        "id": f"msg_{call.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": call.model,
+        "content": [{"type": "text", "text": text}] if step.choices else [],
+        "stop_reason": _ANTHROPIC_FINISH[step.finish],
+        "stop_sequence": None,
+    }
+    if usage:
+        reply["usage"] = {"input_tokens": usage[0], "output_tokens": usage[1]}
+    return reply
+
+
+def _google(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": text}]}
+    candidate = {"content": content, "finishReason": _GOOGLE_FINISH[step.finish], "index": 0}
+    reply: dict[str, Any] = {"candidates": [candidate] if step.choices else [], "modelVersion": call.model}
+    if usage:
+        reply["usageMetadata"] = {"promptTokenCount": usage[0], "candidatesTokenCount": usage[1]}
+    return reply
+
+
+def _error(call: Call, status: int, text: str) -> dict[str, Any]:
+    kind = _ERRORS.get(status, "server_error")
+    match call.interface:
+        case "openai":
+            return {"error": {"message": text, "type": kind, "param": None, "code": None}}
+        case "anthropic":
+            return {"type": "error", "error": {"type": kind, "message": text}}
+        case "google":
+            return {"error": {"code": status, "message": text, "status": "SCRIPTED"}}
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
