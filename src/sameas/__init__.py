@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sameas.connections import open_async_store, open_store
 from sameas.identity.key import compute_idempotency_key, normalize_text
+from sameas.identity.scope import ScopeContext
 from sameas.once.call import ProcessingRecord
 from sameas.once.context import Context, current_context
 from sameas.once.engine import AsyncEngine, Engine
@@ -36,6 +37,7 @@ __all__ = [
     "Policy",
     "ProcessingRecord",
     "SameasError",
+    "ScopeContext",
     "StoreUnavailable",
     "StoredFailure",
     "Superseded",

@@ -19,6 +19,8 @@ import msgspec
 FILE = "sameas.toml"
 PREFIX = "SAMEAS_"
 Source = Literal["environment", "file", "default"]
+SINGLE = "single-tenant"
+AUTH = (SINGLE, "jwt", "api-key")
 
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
@@ -38,6 +40,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tenant: str = ""
     base: str = "urn:sameas:"
     concurrency: int = 4
+    host: str = "127.0.0.1"
+    port: int = 8080
+    auth: str = "single-tenant"
+    allow_remote: bool = False
+    jwt_issuer: str = ""
+    jwt_audience: str = ""
+    jwt_keys: str = ""
+    cors_origins: str = ""
+    lease: float = 30.0
+    grace: float = 20.0
+    max_body: int = 16 * 1024 * 1024
+    max_requests: int = 2_000
+    max_runs: int = 16
     sources: Mapping[str, Source] = {}
 
     def __post_init__(self) -> None:
@@ -47,6 +62,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("store must be a URL, such as sqlite:///sameas.db or redis://localhost:6379/0")
         if self.database and "://" not in self.database:
             raise ValueError("database must be a URL, such as sqlite:///sameas.db")
+        self._check_service()
+
+    def _check_service(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ValueError("port must be from 0 to 65535; 0 takes a free one")
+        if not 0.1 <= self.lease <= 3_600 or not 0 <= self.grace <= 3_600:
+            raise ValueError("lease must be from 0.1 to 3600 seconds, and grace from 0 to 3600")
+        if self.max_body < 1_024 or self.max_requests < 1 or self.max_runs < 1:
+            raise ValueError("max_body must be at least 1024 bytes, max_requests and max_runs at least 1")
+        unknown = set(self.auth.split(",")) - set(AUTH)
+        if unknown or (SINGLE in self.auth and self.auth != SINGLE):
+            raise ValueError(f"auth must be {SINGLE}, jwt, api-key or jwt,api-key")
 
     @property
     def store_url(self) -> str:
@@ -70,6 +97,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "tenant": self.tenant or "(one, without a name)",
             "base": self.base,
             "concurrency": str(self.concurrency),
+            "host": self.host,
+            "port": str(self.port),
+            "auth": self.auth,
+            "allow_remote": "yes" if self.allow_remote else "no",
+            "jwt_issuer": self.jwt_issuer or "(none)",
+            "jwt_audience": self.jwt_audience or "(none)",
+            "jwt_keys": hide_password(self.jwt_keys) or "(none)",
+            "cors_origins": self.cors_origins or "(none)",
+            "lease": f"{self.lease:g} s",
+            "grace": f"{self.grace:g} s",
+            "max_body": str(self.max_body),
+            "max_requests": str(self.max_requests),
+            "max_runs": str(self.max_runs),
         }
         return [(name, value, self.sources.get(name, "default")) for name, value in values.items()]
 

@@ -45,6 +45,7 @@ def assemble(support: Iterable[ChunkSupport], *, starts: Iterable[int], resoluti
         group = groups[triple]
         relation = group[0][0]
         places = [placed for _, placed in group]
+        surest = max((claim for claim, _, _ in places), key=lambda claim: (claim.confidence, claim.confidence_from))
         assembled.relations.append(
             Relation(
                 subject=relation.subject,
@@ -55,7 +56,8 @@ def assemble(support: Iterable[ChunkSupport], *, starts: Iterable[int], resoluti
                 subject_spans=tuple(sorted({claim.subject.span for claim, _, _ in places})),
                 object_spans=tuple(sorted({claim.object.span for claim, _, _ in places})),
                 status="grounded" if any(one.grounded.status == "grounded" for _, _, one in places) else "unverified",
-                confidence=max(claim.confidence for claim, _, _ in places),
+                confidence=surest.confidence,
+                confidence_from=surest.confidence_from,
             )
         )
     return assembled

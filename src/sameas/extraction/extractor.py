@@ -5,13 +5,14 @@ answers in the chunk's own offsets. Its name, version and settings are part of t
 answers. Whatever it offers is checked by the guard; an extractor is never trusted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from sameas.extraction.chunking import Chunk
-from sameas.extraction.graph import Claim, Mention
+from sameas.extraction.graph import Claim, Mention, Rejection
+from sameas.extraction.usage import StageUsage
 from sameas.identity.canonical import canonical_json, sha256_hex
 from sameas.ontology.focus import Focus
 
@@ -19,10 +20,16 @@ T = TypeVar("T")
 
 
 class Found(msgspec.Struct, Generic[T], frozen=True):
-    """What was found in a chunk, and notes for the person who runs it."""
+    """What was found in a chunk, and notes for the person who runs it.
+
+    Who finds claims together with mentions hands them in as `claims`; `rejected` is what the extractor itself could
+    not place in the text.
+    """
 
     items: tuple[T, ...] = ()
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    rejected: tuple[Rejection, ...] = ()
 
 
 class ChunkFailedError(Exception):
@@ -58,6 +65,39 @@ class Extractor(Protocol):
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """The claims of the chunk between these mentions of it."""
         ...
+
+
+class RunLink(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run gives an extractor that spends something for it."""
+
+    key: str
+    chunks: int
+    on_signal: Callable[[Any], None]
+    """Told what the control services say while they work."""
+
+
+class BoundExtractor(Extractor, Protocol):
+    """An extractor at work for one run: it keeps accounts, and may check claims a second time."""
+
+    @property
+    def verifies(self) -> bool:
+        """Whether `verify` asks anybody."""
+        ...
+
+    async def verify(self, chunk: Chunk, claims: Sequence[Claim]) -> tuple[bool, ...]:
+        """For each claim, whether the chunk supports it."""
+        ...
+
+    def usage(self) -> tuple[StageUsage, ...]:
+        """What was spent and saved so far, by stage and model."""
+        ...
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """An extractor that works for one run at a time under limits, such as a language model."""
+
+    def bind(self, run: RunLink) -> BoundExtractor: ...
 
 
 def extractor_identity(extractor: Extractor) -> dict[str, Any]:

@@ -15,6 +15,8 @@ import msgspec
 
 MentionKind: TypeAlias = Literal["name", "individual", "noun", "literal"]
 RelationStatus: TypeAlias = Literal["grounded", "unverified"]
+ConfidenceSource: TypeAlias = Literal["rule", "model", "agreement"]
+"""What a confidence is: a rule's judgement, what a model says of itself, or the share of samples that agree."""
 
 RejectionCode: TypeAlias = Literal[
     "empty_name",
@@ -29,6 +31,7 @@ RejectionCode: TypeAlias = Literal[
     "no_evidence",
     "evidence_too_far",
     "unresolved_end",
+    "not_supported",
     "timed_out",
 ]
 
@@ -72,6 +75,7 @@ class Mention(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     individual: str = ""
     looks_like: str = ""
     confidence: float = 1.0
+    confidence_from: ConfidenceSource = "rule"
 
     @property
     def span(self) -> Span:
@@ -93,6 +97,7 @@ class Claim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     object: Mention
     evidence: Span
     confidence: float = 1.0
+    confidence_from: ConfidenceSource = "rule"
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -120,6 +125,7 @@ class Entity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     mentions: tuple[Evidence, ...] = ()
     individual: str = ""
     confidence: float = 1.0
+    confidence_from: ConfidenceSource = "rule"
 
 
 class Value(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaults=True):
@@ -144,6 +150,7 @@ class Relation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     object_spans: tuple[Span, ...] = ()
     status: RelationStatus = "grounded"
     confidence: float = 1.0
+    confidence_from: ConfidenceSource = "rule"
 
     @property
     def triple(self) -> tuple[str, str, str, str, str, str]:

@@ -39,18 +39,19 @@ def ground(chunk: Chunk, claim: Claim, *, settings: GroundingSettings) -> Ground
     first = find_sentence(chunk.sentences, min(subject.start, target.start))
     last = find_sentence(chunk.sentences, max(subject.end, target.end) - 1)
     if last - first + 1 > settings.sentences:
-        return _refused(claim, "evidence_too_far")
+        return refusal(claim, "evidence_too_far")
     inside = 0 <= evidence.start < evidence.end <= len(chunk.text)
     if inside and evidence.covers(subject) and evidence.covers(target):
         return Grounded(claim, "grounded")
     if settings.unverified == "drop":
-        return _refused(claim, "no_evidence")
+        return refusal(claim, "no_evidence")
     start = min(subject.start, target.start, chunk.sentences[first].start)
     end = max(subject.end, target.end, chunk.sentences[last].end)
     return Grounded(msgspec.structs.replace(claim, evidence=Span(start, end)), "unverified")
 
 
-def _refused(claim: Claim, code: RejectionCode) -> Rejection:
+def refusal(claim: Claim, code: RejectionCode) -> Rejection:
+    """The claim as a line of the ledger."""
     start = min(claim.subject.start, claim.object.start)
     end = max(claim.subject.end, claim.object.end)
     return Rejection(start, end, code, "grounding", claim.subject.text, claim.predicate, claim.object.text)

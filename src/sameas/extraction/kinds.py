@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.lexicon import name_of
 
-ShapeKind: TypeAlias = Literal["person", "organisation", "place", ""]
+ShapeKind: TypeAlias = Literal["person", "organisation", "place", "somewhere", ""]
+"""`somewhere` stands where places stand (`in Acme`): a guess that contradicts nothing."""
 
 _GENERAL: dict[ShapeKind, tuple[str, ...]] = {
     "person": ("person", "human", "people", "human being", "individual", "mensch", "personne", "persona"),
@@ -72,7 +73,7 @@ class ClassKinds:
 
     def class_for(self, kind: str) -> str:
         """The class that everything of a kind belongs to, if the ontology has one."""
-        return self._general.get(kind, "")
+        return self._general.get("place" if kind == "somewhere" else kind, "")
 
     def _by_label(self, iri: str) -> ShapeKind:
         words = _plain(name_of(self._index.classes[iri])).split()

@@ -219,13 +219,13 @@ class LearnedExtractor:
         if above.issuperset(mention.types):
             return msgspec.structs.replace(mention, types=())
         # "invested in Acme" looks like a place by its preposition alone; what was learned knows better.
-        if mention.looks_like == "place" and mention.types == (self._kinds.class_for("place"),):
+        if mention.looks_like == "somewhere" and mention.types == (self._kinds.class_for("place"),):
             return msgspec.structs.replace(mention, types=(), looks_like="")
         return mention
 
     def _better(self, known: Mention, end: Mention) -> Mention:
         """The mention with the narrower class of the two, or the learned one where the shape was only a guess."""
-        guessed = known.looks_like == "place" and not end.looks_like
+        guessed = known.looks_like == "somewhere" and not end.looks_like
         below = any(iri != other and self._index.is_subclass(iri, other) for iri in end.types for other in known.types)
         return end if guessed or below else known
 

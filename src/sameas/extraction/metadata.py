@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from sameas.extraction.outcome import RunOutcome
+from sameas.extraction.outcome import MissingChunk, RunOutcome
+from sameas.extraction.usage import StageUsage
 
 RunStatus: TypeAlias = Literal["pending", "running", "complete", "failed", "partial"]
 AuditType: TypeAlias = Literal[
@@ -102,6 +103,10 @@ class RunMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     chunks: int = 0
     chunks_from_checkpoints: int = 0
     chunks_ended_early: int = 0
+    missing: tuple[MissingChunk, ...] = ()
+    """What a partial run could not do, by stage and place."""
+    usage: tuple[StageUsage, ...] = ()
+    """What all attempts of the run spent on models, and what the memo of calls saved."""
     files: Mapping[str, FileDigest] = {}
     superseded_at: str | None = None
     attempt: int = 1

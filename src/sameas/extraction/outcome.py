@@ -4,14 +4,24 @@ Rule: only a run in which nothing was cut short is COMPLETE; every other outcome
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 import msgspec
 
 from sameas.extraction.graph import KnowledgeGraph
 from sameas.extraction.outputs import OutputFormat
+from sameas.extraction.usage import StageUsage
 
 RunOutcome: TypeAlias = Literal["COMPLETE", "PARTIAL_ENTITY_ONLY", "PARTIAL_EARLY_EXIT", "FALLBACK_CACHE", "EMPTY"]
+
+
+class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
+    """A stretch of the text that a stage could not do, and why; the next request does it again."""
+
+    start: int
+    end: int
+    stage: str
+    code: str
+    chunk_index: int
 
 
 class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,15 +34,17 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
     chunks_from_checkpoints: int
     chunks_ended_early: int
     duration_ms: int
+    missing: tuple[MissingChunk, ...] = ()
+    usage: tuple[StageUsage, ...] = ()
+    """What was spent on models in this run, and what the memo of calls saved."""
 
     def __repr__(self) -> str:
         return f"<ExtractionResult {self.outcome} {self.graph!r}>"
 
 
-def outcome_of(graph: KnowledgeGraph, *, ended_early: bool) -> RunOutcome:
-    """The outcome of a run that has this to show."""
-    if not ended_early:
-        return "COMPLETE"
-    if not graph.entities:
-        return "EMPTY"
-    return "PARTIAL_EARLY_EXIT" if graph.relations else "PARTIAL_ENTITY_ONLY"
+def outcome_of(graph: KnowledgeGraph, *, ended_early: bool, usage: tuple[StageUsage, ...] | None = None) -> RunOutcome:
+    """The outcome of a run that has this to show; `usage` is given by a run that asks models.
+
+    FALLBACK_CACHE: something is missing, and everything that is there was known before, because no call was answered.
+    """
+    return name_outcome(entities=len(graph.entities), relations=len(graph.relations), ended_early=ended_early)

@@ -32,13 +32,20 @@ from sameas.extraction.events import (
     Summary,
     TimeoutWarning,
 )
-from sameas.extraction.extractor import Extractor, extractor_digest, extractor_identity
+from sameas.extraction.extractor import (
+    Bindable,
+    BoundExtractor,
+    Extractor,
+    RunLink,
+    extractor_digest,
+    extractor_identity,
+)
 from sameas.extraction.graph import KnowledgeGraph
 from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.guard import Guard
 from sameas.extraction.journal import NoJournal
 from sameas.extraction.ledger import Ledger
-from sameas.extraction.outcome import ExtractionResult, outcome_of
+from sameas.extraction.outcome import ExtractionResult, MissingChunk, outcome_of
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
 from sameas.extraction.resolution import Resolution
 from sameas.extraction.stages import (
@@ -58,6 +65,7 @@ from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.progress import progress_of
 from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.extraction.stages.spool import ChunkSpool
+from sameas.extraction.usage import Meter
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, StageTimeout, within
 from sameas.ontology.focus import Focuser, FocusSettings
 from sameas.ontology.index import OntologyIndex
@@ -122,9 +130,13 @@ class Pipeline:
         formats: Sequence[OutputFormat] = ("turtle",),
         base: str = DEFAULT_BASE,
         document: str = "",
+        meter: Meter | None = None,
     ) -> ExtractionResult:
-        """Extract from a text, or from the pieces of one; the bus is closed when the run has ended."""
-        run = _Run(self, key, bus or Bus(key, journal=NoJournal()), text)
+        """Extract from a text, or from the pieces of one; the bus is closed when the run has ended.
+
+        `meter` shows what the run spends while it goes on.
+        """
+        run = _Run(self, key, bus or Bus(key, journal=NoJournal()), text, meter or Meter())
         output = OutputContext(
             key=key,
             base=base,
@@ -155,8 +167,11 @@ class Pipeline:
 class _Run:
     """The state of one run: what is found so far and what had to end early."""
 
-    def __init__(self, pipeline: Pipeline, key: str, bus: Bus, text: str | Iterable[str]) -> None:
+    def __init__(self, pipeline: Pipeline, key: str, bus: Bus, text: str | Iterable[str], meter: Meter) -> None:
         self.bus = bus
+        self._key = key
+        self._meter = meter
+        self._bound: BoundExtractor | None = None
         self._index = pipeline._index
         self._extractor = pipeline._extractor
         self._guard = pipeline._guard
@@ -178,6 +193,7 @@ class _Run:
         self._rejected = Ledger()
         self._notes: set[str] = set()
         self._early: dict[StageName, int] = {}
+        self._missing: list[MissingChunk] = []
         self._reused = 0
         self._count = 0
         self._stage_early = False
@@ -188,6 +204,7 @@ class _Run:
         self.bus.emit(ExtractionStarted, total_characters=self._size)
         try:
             await self._chunk(text)
+            self._bind()
             foci = await self._each(ScopingStage(self._focuser))
             mentions = await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
             self._collect(mentions)
@@ -196,7 +213,10 @@ class _Run:
                 RelationStage(self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity)
             )
             self._collect(claims)
-            support = await self._each(GroundingStage(self._settings.grounding, found=claims))
+            second = self._bound if self._bound is not None and self._bound.verifies else None
+            support = await self._each(
+                GroundingStage(self._settings.grounding, found=claims, second=second, identity=self._identity)
+            )
             graph = self._graph(support, resolution)
             del resolution
         finally:
@@ -219,6 +239,18 @@ class _Run:
             self._early["chunking"] = int(done.ended_early)
             self._count = len(done.chunks)
 
+    def _bind(self) -> None:
+        """Give an extractor that spends its accounts for this run, now that the number of chunks is known."""
+        if isinstance(self._extractor, Bindable):
+            link = RunLink(key=self._key, chunks=len(self._chunks), on_signal=self._tell)
+            self._extractor = self._bound = self._extractor.bind(link)
+            self._meter.attach(self._bound.usage)
+
+    def _tell(self, signal: Any) -> None:
+        from sameas.extraction.prompted.telling import announce
+
+        announce(signal, self.bus)
+
     async def _each(self, stage: ChunkStage[T]) -> ResultSpool[T]:
         with self._stage(stage.name):
             results = self._results.enter_context(closing(ResultSpool(stage.result_type, total=len(self._chunks))))
@@ -229,8 +261,9 @@ class _Run:
                 conditions=self._conditions,
                 progress=progress_of(stage.name),
             )
-            self._early[stage.name] = done.ended_early
-            self._stage_early = done.ended_early > 0
+            self._early[stage.name] = len(done.missing)
+            self._missing.extend(done.missing)
+            self._stage_early = bool(done.missing)
             self._reused += done.from_checkpoints
             self._count = done.items
         return results
@@ -285,14 +318,17 @@ class _Run:
 
     def _finish(self, graph: KnowledgeGraph, outputs: dict[OutputFormat, bytes]) -> ExtractionResult:
         early = sum(self._early.values())
+        usage = self._meter.read()
         result = ExtractionResult(
             graph=graph,
-            outcome=outcome_of(graph, ended_early=early > 0),
+            outcome=outcome_of(graph, ended_early=early > 0, usage=usage if self._bound is not None else None),
             outputs=outputs,
             chunks=len(self._chunks),
             chunks_from_checkpoints=self._reused,
             chunks_ended_early=early,
             duration_ms=int((time.monotonic() - self._began) * 1000),
+            missing=tuple(sorted(self._missing)),
+            usage=usage,
         )
         self.bus.advance(1.0)
         self.bus.emit(

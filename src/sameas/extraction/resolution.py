@@ -242,7 +242,7 @@ def _entity(cluster: _Cluster, index: OntologyIndex) -> Entity:
     said = Counter(mention.text for mention in cluster.mentions)
     # The fullest name, then the most frequent form of it.
     name = min(said, key=lambda text: (-len(name_key(text).split()), -said[text], -len(text), text))
-    confidence = max(mention.confidence for mention in cluster.mentions)
+    surest = max(cluster.mentions, key=lambda mention: (mention.confidence, mention.confidence_from))
     types = _most_specific({iri for mention in cluster.mentions for iri in mention.types}, index)
     return Entity(
         id=entity_id(name_key(name), types[0] if types else ""),
@@ -251,7 +251,8 @@ def _entity(cluster: _Cluster, index: OntologyIndex) -> Entity:
         aliases=tuple(sorted({" ".join(text.split()) for text in said} - {" ".join(name.split())})),
         mentions=tuple(Evidence(m.start, m.end, m.text) for m in cluster.mentions),
         individual=cluster.individual,
-        confidence=confidence,
+        confidence=surest.confidence,
+        confidence_from=surest.confidence_from,
     )
 
 
@@ -265,6 +266,7 @@ def _most_specific(types: set[str], index: OntologyIndex) -> Types:
 
 
 def _entity_of_both(one: Entity, other: Entity) -> Entity:
+    surest = max(one, other, key=lambda entity: (entity.confidence, entity.confidence_from))
     return Entity(
         id=one.id,
         name=one.name,
@@ -272,5 +274,6 @@ def _entity_of_both(one: Entity, other: Entity) -> Entity:
         aliases=tuple(sorted({*one.aliases, *other.aliases, other.name} - {one.name})),
         mentions=tuple(sorted({*one.mentions, *other.mentions})),
         individual=one.individual or other.individual,
-        confidence=max(one.confidence, other.confidence),
+        confidence=surest.confidence,
+        confidence_from=surest.confidence_from,
     )

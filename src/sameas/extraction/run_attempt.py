@@ -43,6 +43,7 @@ from sameas.extraction.metadata import (
 from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
 from sameas.extraction.run_folder import RunFolder, RunReplacedError
+from sameas.extraction.usage import Meter, together
 from sameas.once.context import Context
 
 # A run that fails again and again must not grow its metadata without end.
@@ -81,6 +82,7 @@ class RunAttempt:
         self._folder = folder
         self._context = context
         self._clock = clock
+        self.meter = Meter()
         folder.prepare()
         previous = folder.peek()
         goes_on = previous is not None and previous.status != "complete"
@@ -89,6 +91,7 @@ class RunAttempt:
         if previous is not None and previous.fence > context.fence:
             raise RunReplacedError
         self._journal = folder.open_journal(anew=not goes_on)
+        self._spent_before = previous.usage if previous is not None and goes_on else ()
         self._metadata = RunMetadata(
             idempotency_key=plan.key,
             status="pending",
@@ -181,6 +184,7 @@ class RunAttempt:
             chunks=result.chunks,
             chunks_from_checkpoints=result.chunks_from_checkpoints,
             chunks_ended_early=result.chunks_ended_early,
+            missing=result.missing,
             files=files,
         )
         self._end()
@@ -218,6 +222,7 @@ class RunAttempt:
     def _write(self) -> None:
         if self._context.lost:
             raise RunReplacedError
+        self._metadata = replace(self._metadata, usage=together(self._spent_before, self.meter.read()))
         self._folder.write_metadata(self._metadata)
 
 

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.file_checkpoints import DEFAULT_BYTES, FileCheckpoints
 from sameas.extraction.folder_names import tenant_folder
@@ -38,11 +39,12 @@ from sameas.extraction.run_record import (
 )
 from sameas.extraction.runs import Run, Runs
 from sameas.extraction.source_text import SourceText
+from sameas.extraction.wishes import Wishes
 from sameas.extraction.work import ExtractionWork, PartialRunError, hit
-from sameas.identity.key import IdempotencyKey
+from sameas.identity.key import IdempotencyKey, compute_idempotency_key
 from sameas.once.engine import AsyncEngine
 from sameas.once.errors import StoreError
-from sameas.once.observe import CallEnded
+from sameas.once.observe import CallEnded, Observer
 from sameas.once.observe import Event as OnceEvent
 from sameas.once.policy import Policy
 from sameas.once.store import AsyncStore
@@ -68,6 +70,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int = 10 << 30
     checkpoint_bytes: int = DEFAULT_BYTES
     policy: Policy = run_policy()
+    finish_alone: bool = False
+    """A run goes on to its end although everybody who asked for it has left."""
 
 
 class Extraction(msgspec.Struct, frozen=True):
@@ -95,12 +99,13 @@ class ExtractionService:
         database: str | None = None,
         settings: ServiceSettings | None = None,
         clock: Callable[[], float] = time.time,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._settings = settings or ServiceSettings()
         self._tenant = tenant
         self._clock = clock
         policy = self._settings.policy
-        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=(_How(),))
+        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=(_How(), *observers))
         self._tables = None if database is None else ResultTables(database, tenant=tenant, clock=clock)
         folder = home / "runs"
         self._runs = Runs(
@@ -112,6 +117,7 @@ class ExtractionService:
         self._checkpoints = FileCheckpoints(
             home / "cache" / "checkpoints" / tenant_folder(tenant), max_bytes=self._settings.checkpoint_bytes
         )
+        self._wishes = Wishes(finish_alone=self._settings.finish_alone)
         # The ontology and the extractor are kept beside their pipeline, so that their ids stay theirs.
         self._lock = threading.Lock()
         self._pipelines: OrderedDict[tuple[int, int, int], tuple[Any, Pipeline]] = OrderedDict()
@@ -119,6 +125,21 @@ class ExtractionService:
     @property
     def runs(self) -> Runs:
         return self._runs
+
+    def key_of(
+        self,
+        text: str,
+        *,
+        ontology: Ontology,
+        extractor: Extractor,
+        settings: "PipelineSettings | None" = None,
+        base: str = DEFAULT_BASE,
+    ) -> IdempotencyKey:
+        """The key that `extract` would use; nothing is run."""
+        params = {**self._pipeline(ontology, extractor, settings).key_params(), "base": base}
+        return compute_idempotency_key(
+            text, ontology_id=_id_of(ontology), ontology_version=ontology.version, extraction_params=params
+        )
 
     async def extract(
         self,
@@ -132,11 +153,16 @@ class ExtractionService:
         on_event: OnEvent | None = None,
         audit: Mapping[str, Any] | None = None,
     ) -> Extraction:
-        """The graph of a text: worked out now, or as it was the first time."""
+        """The graph of a text: worked out now, or as it was the first time.
+
+        A caller that is cancelled leaves the run to the others that wait for it here; the last one ends it.
+        """
         pipeline = self._pipeline(ontology, extractor, settings)
         params = {**pipeline.key_params(), "base": base}
         source = await self._source(text, ontology, params)
-        try:
+        heard = _Heard(on_event)
+
+        async def extract() -> Extraction:
             work = ExtractionWork(
                 pipeline=pipeline,
                 source=source,
@@ -151,9 +177,15 @@ class ExtractionService:
                 retention=self._settings.policy.retention,
                 clock=self._clock,
             )
-            return await self._once(work, on_event)
-        finally:
-            source.close()
+            return await self._once(work, heard.tell if on_event is not None else None)
+
+        return await self._wishes.grant(source.key.key, extract, on_leave=heard.leave, on_end=source.close)
+
+    def cancel(self, key: str) -> bool:
+        """End a run for everybody who waits for it in this process, keeping what is done of it; False where nobody
+        does. They get `RunCancelledError`.
+        """
+        return self._wishes.cancel(key)
 
     def render(self, extraction_or_run: Extraction | Run, to: OutputFormat) -> bytes:
         """A finished run in any format."""
@@ -272,6 +304,20 @@ class ExtractionService:
             while len(self._pipelines) > _PIPELINES_KEPT:
                 self._pipelines.popitem(last=False)
         return known[1]
+
+
+class _Heard:
+    """Tells a caller of events until it leaves."""
+
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self._on_event = on_event
+
+    def tell(self, event: Event) -> None:
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def leave(self) -> None:
+        self._on_event = None
 
 
 class _How:

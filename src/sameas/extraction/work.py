@@ -140,6 +140,7 @@ class ExtractionWork:
                 formats=("turtle",),
                 base=self.plan.base,
                 document=self.plan.document,
+                meter=attempt.meter,
             )
         finally:
             bus.close()

@@ -1,8 +1,8 @@
 """Ids that are made here: UUIDv7 and W3C trace ids; and the trace context that comes in and goes out.
 
 Every random bit comes from the operating system at the moment of use, so two processes that forked from one parent
-never make the same id; a generator with a state of its own would. A trace context from outside is believed only where
-it is well formed in every character; anything else starts a new trace, because a bad header is no reason to refuse work.
+never make the same id; a generator with a state of its own would. A trace context from outside is believed only
+where it is well formed in every character; anything else starts a new trace: a bad header is no reason to refuse work.
 """
 
 from __future__ import annotations

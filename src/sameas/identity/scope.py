@@ -10,11 +10,12 @@ be any printable text, and the tenant may be left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from sameas.identity.canonical import join, sha256_hex
 from sameas.identity.ids import TraceContext, is_trace_id, is_uuid7
@@ -123,6 +124,12 @@ class ScopeContext(msgspec.Struct, frozen=True, kw_only=True):
             if name is None:
                 raise ScopeError("an idempotency key needs the name of its scope", code="idempotency-scope-required")
 
+    def __repr__(self) -> str:
+        return _without_key(self)
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [*_shown(self)]
+
     def with_key(self, *, scope_name: str, key: str | None = None) -> ScopeContext:
         """The same hop, with the name of its idempotency scope and its key."""
         return replace(self, idempotency_scope_name=scope_name, idempotency_key=key)
@@ -148,16 +155,19 @@ class AuditMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def created_in(
         cls, ctx: ScopeContext, *, created_by_user_id: str | None = None, initiated_by_user_id: str | None = None
     ) -> AuditMeta:
-        """For a thing made in this hop. In a user's hop the user is its owner and its cause; in a service's hop
-        both are what the caller knows of them."""
-        return cls(
-            created_by_user_id=_one_user("created_by_user_id", ctx.user_id, created_by_user_id),
-            **_of_hop(ctx, initiated_by_user_id),
-        )
+        """For a thing made in this hop. In a user's hop the owner is that user unless another is named, and the cause
+        is that user; in a service's hop both are what the caller knows of them."""
+        return cls(created_by_user_id=created_by_user_id or ctx.user_id, **_of_hop(ctx, initiated_by_user_id))
 
     def written_by(self, ctx: ScopeContext, *, initiated_by_user_id: str | None = None) -> AuditMeta:
         """After this hop wrote the thing: all is the hop's, the owner stays who it was."""
         return type(self)(created_by_user_id=self.created_by_user_id, **_of_hop(ctx, initiated_by_user_id))
+
+    def __repr__(self) -> str:
+        return _without_key(self)
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [*_shown(self)]
 
     def to_json(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -218,16 +228,29 @@ def _of_hop(ctx: ScopeContext, initiated_by_user_id: str | None) -> dict[str, An
         "workflow_run_id": ctx.workflow_run_id,
         "ingestion_run_id": ctx.ingestion_run_id,
         "idempotency_key": ctx.idempotency_key,
-        "initiated_by_user_id": _one_user("initiated_by_user_id", ctx.user_id, initiated_by_user_id),
+        "initiated_by_user_id": _cause(ctx, initiated_by_user_id),
         "last_hop_service_id": ctx.service_id,
     }
 
 
-def _one_user(name: str, user_id: str | None, given: str | None) -> str | None:
-    """The user of a user's hop; in a service's hop, the one that the caller names."""
-    if user_id is not None and given not in {None, user_id}:
-        raise ScopeError(f"{name} is the user of this hop and cannot be another", code=f"{_dashed(name)}-mismatch")
-    return user_id or given
+def _cause(ctx: ScopeContext, given: str | None) -> str | None:
+    if ctx.user_id is not None and given not in {None, ctx.user_id}:
+        raise ScopeError(
+            "in a user's hop initiated_by_user_id is that user and cannot be another",
+            code="initiated-by-user-id-mismatch",
+        )
+    return ctx.user_id or given
+
+
+def _without_key(struct: msgspec.Struct) -> str:
+    return f"{type(struct).__name__}({', '.join(f'{name}={value!r}' for name, value in _shown(struct))})"
+
+
+def _shown(struct: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    # Keys that clients choose may say more than they should: they are for the store, not for a log.
+    for name, value in zip(struct.__struct_fields__, astuple(struct), strict=True):
+        if value is not None and value is not False:
+            yield name, "***" if name == "idempotency_key" else value
 
 
 def _dashed(name: str) -> str:

@@ -153,12 +153,20 @@ class Model(Protocol):
         ...
 
 
-def open_model(address: str, *, api_key: str | None = None, timeout: float = DEFAULT_TIMEOUT) -> Model:
+def open_model(
+    address: str,
+    *,
+    api_key: str | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    url: str | None = None,
+    price: Price | None = None,
+) -> Model:
     """A model by what a person types: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`, or
     `http://host:port/v1#NAME` for vLLM and every other server with OpenAI's interface.
 
-    Nothing is sent. The provider's package is imported here and not before.
+    Nothing is sent. `timeout` bounds a whole reply, in seconds; `url` leads to a provider through another address;
+    `price` stands in for the table's.
     """
-    from sameas.llm import adapters
+    from sameas.llm.adapters import open_model as opened
 
-    return adapters.open_model(address, api_key=api_key, timeout=timeout)
+    return opened(address, api_key=api_key, timeout=timeout, url=url, price=price)

@@ -112,6 +112,11 @@ class Stopwatch:
         if self._pauses == 0 and self._task is not None:
             self._run()
 
+    def left(self) -> float:
+        """Seconds of work until the hard limit."""
+        running = 0.0 if self._since is None else self._loop.time() - self._since
+        return max(0.0, self._limits.hard_ms / 1000 - self._worked - running)
+
     def _run(self) -> None:
         self._since = self._loop.time()
         began = self._since - self._worked
@@ -144,6 +149,18 @@ def soft_limit_passed() -> bool:
     """Whether the work that asks has passed its soft limit and should narrow its scope."""
     stopwatch = _current.get()
     return stopwatch is not None and stopwatch.soft_passed
+
+
+def hard_limit_passed() -> bool:
+    """Whether the work that asks is being ended because its time is up, and not because somebody left."""
+    stopwatch = _current.get()
+    return stopwatch is not None and stopwatch.hard_passed
+
+
+def time_left() -> float | None:
+    """Seconds that the work that asks may still take; None outside of a stage."""
+    stopwatch = _current.get()
+    return None if stopwatch is None else stopwatch.left()
 
 
 @contextmanager
@@ -183,3 +200,28 @@ async def within(
     if task.cancelled() and stopwatch.hard_passed:
         raise StageTimedOutError(stage, timeout_ms=limits.hard_ms)
     return task.result()
+
+
+class StageTimeoutService:
+    """The limits of every stage, and work done within them: the defaults, less what was set otherwise."""
+
+    def __init__(self, timeouts: Mapping[StageName, StageTimeout] | None = None) -> None:
+        unknown = sorted(set(timeouts or ()) - set(STAGES))
+        if unknown:
+            raise ValueError(f"no such stage: {', '.join(unknown)}; the stages are {', '.join(STAGES)}")
+        self._timeouts: dict[StageName, StageTimeout] = {**STAGE_TIMEOUTS, **(timeouts or {})}
+
+    def limits_of(self, stage: StageName) -> StageTimeout:
+        return self._timeouts[stage]
+
+    async def with_timeout(
+        self, stage: StageName, work: Callable[[], Awaitable[T]], *, on_soft: Callable[[], None] | None = None
+    ) -> T:
+        """The result of the work; `on_soft` is called once at the soft limit, and the hard one raises
+        `StageTimedOutError`.
+        """
+        return await within(stage, work, limits=self._timeouts[stage], on_soft=on_soft or _ignore)
+
+
+def _ignore() -> None:
+    """Nobody wants to know."""

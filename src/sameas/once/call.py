@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sameas.identity.key import differing_fields
-from sameas.once.codec import JSON, Codec, frame, unframe, unpack
+from sameas.once.codec import JSON, Codec, OutcomeCodec, frame, pack, unframe, unpack
 from sameas.once.context import WORKING, Context
 from sameas.once.errors import (
     InProgress,
@@ -100,43 +100,31 @@ class Pause(Struct, frozen=True):
     listener: Listener | None = None
 
 
-class Call:
+class Call(Struct, eq=False):
     """One caller's wish, and how far it has come."""
 
+    request: ClaimRequest
+    work: Callable[[Context], Any]
+    policy: Policy
+    codec: Codec | OutcomeCodec
+    backend: Backend
+    flights: Flights
+    new_listener: Callable[[], Listener]
     # Where it stands, for `abandon`: a claim may be under way (until `acquired` says that it is ours), a lease held,
     # a result in hand.
-    claiming = False
-    claimed_from = 0.0
+    claiming: bool = False
+    claimed_from: float = 0.0
     context: Context | None = None
     outcome: Outcome | None = None
     # In the caller's transaction nothing is given back: it rolls back.
-    joined = False
+    joined: bool = False
     # The flight that this call leads, and what those who follow it share.
     flight: Flight | None = None
     kept: Record | None = None
-    stored = True
+    stored: bool = True
     # Until when it waits for others, over all of them, and how many seconds it did.
-    deadline = 0.0
-    waited = 0.0
-
-    def __init__(
-        self,
-        request: ClaimRequest,
-        work: Callable[[Context], Any],
-        *,
-        policy: Policy,
-        codec: Codec,
-        backend: Backend,
-        flights: Flights,
-        new_listener: Callable[[], Listener],
-    ) -> None:
-        self.request = request
-        self.work = work
-        self.policy = policy
-        self.codec = codec
-        self.backend = backend
-        self.flights = flights
-        self.new_listener = new_listener
+    deadline: float = 0.0
+    waited: float = 0.0
 
     def script(self) -> Script[ProcessingRecord]:
         """The whole call."""
@@ -146,6 +134,32 @@ class Call:
             if shared is not None:
                 return shared
         return (yield from self.lead())
+
+    def recalled(self) -> ProcessingRecord | None:
+        """The answer, where it is at hand in this process."""
+        self.refuse_reentry()
+        known = self.backend.recall(self.request)
+        return None if known is None else self.replayed(known.record)
+
+    def takes_off(self) -> bool:
+        """Whether nobody in this process is at this key: then the claim is this call's to make, now."""
+        if self.board() is not self.flight:
+            return False
+        self.begin_claim()
+        return True
+
+    def answered(self, claim: Claim) -> ProcessingRecord | None:
+        """The replay that a first claim was answered with; with anything else the call goes on."""
+        self.claiming = type(claim) is Acquired
+        if type(claim) is not Replay:
+            return None
+        self.kept = claim.record
+        self.land()
+        return self.replayed(claim.record)
+
+    def goes_on(self, claim: Claim) -> Script[ProcessingRecord]:
+        """The rest of a call that took off, from the answer to its first claim."""
+        return self._work(claim) if type(claim) is Acquired else self.lead(claim)
 
     def board(self) -> Flight:
         """The key's flight: our own, which we then lead, or somebody else's."""
@@ -166,7 +180,7 @@ class Call:
         claim = yield from self.backend.claim(self.request)
         match claim:
             case Replay(record=record):
-                return self._replayed(record)
+                return self.replayed(record)
             case Mismatch(fingerprint=theirs):
                 raise KeyReused(fields=differing_fields(self.request.fingerprint, theirs))
             case Busy(time_left=time_left):
@@ -177,9 +191,7 @@ class Call:
                 assert_never(claim)
         result = yield Work(self.work, context, self.policy, leased=False)
         self._refuse_forked(context)
-        data, media_type = self.codec.encode(result)
-        result = self.codec.decode(data, media_type)
-        outcome = Outcome(frame(data), media_type)
+        outcome, result = pack(result, self.codec)
         answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
         if isinstance(answer, Lost):
             raise Superseded
@@ -199,11 +211,9 @@ class Call:
                 match claim:
                     case Replay(record=record):
                         self.kept = record
-                        return self._replayed(record)
+                        return self.replayed(record)
                     case Acquired():
-                        if self.flight is not None:
-                            self.flights.work(self.flight)
-                        return (yield from self._work(self.context or self.acquired(claim)))
+                        return (yield from self._work(claim))
                     case Mismatch(fingerprint=theirs):
                         raise KeyReused(fields=differing_fields(self.request.fingerprint, theirs))
                     case Busy():
@@ -234,7 +244,7 @@ class Call:
         """The lease is ours."""
         lease = Lease(self.request.identity, claim.fence, self.request.attempt_id)
         safe_until = self.claimed_from + self.policy.lease
-        self.context = Context(lease, claim.attempt, safe_until=safe_until, place=self.backend.place)
+        self.context = Context(lease, claim.attempt, safe_until, self.backend.place)
         self.claiming = False
         return self.context
 
@@ -300,7 +310,7 @@ class Call:
             self.flights.leave(flight, listener.wake)
         if flight.record is None or flight.fingerprint != self.request.fingerprint:
             return None
-        return self._replayed(flight.record, stored=flight.stored)
+        return self.replayed(flight.record, stored=flight.stored)
 
     def _pause(self, seconds: float, listener: Listener | None) -> Script[None]:
         began = monotonic()
@@ -312,33 +322,39 @@ class Call:
         self.claimed_from = monotonic()
         self.claiming = True
 
-    def _work(self, context: Context) -> Script[ProcessingRecord]:
+    def _work(self, claim: Acquired) -> Script[ProcessingRecord]:
+        """Do the work, hand in its result, and land."""
         try:
-            result = yield Work(self.work, context, self.policy)
-            data, media_type = self.codec.encode(result)
-            result = self.codec.decode(data, media_type)
-        except Exception as error:
-            if context.process is not this_process() or (yield from self._gave_back(context, error)):
-                raise
+            if self.flight is not None:
+                self.flights.work(self.flight)
+            context = self.context or self.acquired(claim)
             try:
-                return (yield from self._accepted_instead())
-            except Superseded as superseded:
-                raise superseded from error
-        self._refuse_forked(context)
-        self.outcome = outcome = Outcome(frame(data), media_type)
-        try:
-            answer = yield from self._hand_in(context.lease, outcome)
-        except StoreUnavailable as error:
+                result = yield Work(self.work, context, self.policy)
+                outcome, result = pack(result, self.codec)
+            except Exception as error:
+                return (yield from self._failed(context, error))
+            self._refuse_forked(context)
+            self.outcome = outcome
+            try:
+                answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
+            except StoreUnavailable as error:
+                answer = yield from self._hand_in_late(context, outcome, result, error)
             self.context = None
-            if monotonic() >= context.safe_until:
-                raise OutcomeUnknown(result=result) from error
-            answer = _NOT_STORED
-            self.stored = False
-        self.context = None
-        if isinstance(answer, Lost):
+            if type(answer) is not Accepted:
+                return (yield from self._accepted_instead())
+            self._share(State.DONE, context, outcome, answer)
+            return self._fresh(context, answer, result)
+        finally:
+            self.land()
+
+    def _failed(self, context: Context, error: Exception) -> Script[ProcessingRecord]:
+        """The work's own error, unless somebody else's result was accepted meanwhile."""
+        if context.process is not this_process() or (yield from self._gave_back(context, error)):
+            raise error
+        try:
             return (yield from self._accepted_instead())
-        self._share(State.DONE, context, outcome, answer)
-        return self._fresh(context, answer, result)
+        except Superseded as superseded:
+            raise superseded from error
 
     def _gave_back(self, context: Context, error: Exception) -> Script[bool]:
         """Give the claim back, or keep the failure where the policy says so; False where it was another's already."""
@@ -356,19 +372,23 @@ class Call:
         self.context = None
         return not isinstance(answer, Lost)
 
-    def _hand_in(self, lease: Lease, outcome: Outcome) -> Script[Answer]:
+    def _hand_in_late(
+        self, context: Context, outcome: Outcome, result: Any, error: StoreUnavailable
+    ) -> Script[Answer]:
         """Complete, with patience for a store that does not answer; a repeated complete is harmless."""
-        deadline, delay = 0.0, 0.01
-        while True:
-            try:
-                return (yield from self.backend.complete(lease, outcome, self.policy.retention_micros))
-            except StoreUnavailable:
-                now = monotonic()
-                deadline = deadline or now + self.policy.patience
-                if now + delay >= deadline:
-                    raise
+        deadline, delay = monotonic() + self.policy.patience, 0.01
+        while monotonic() + delay < deadline:
             yield Pause(delay * uniform(0.5, 1))
             delay = min(delay * 2, 0.5)
+            try:
+                return (yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros))
+            except StoreUnavailable as again:
+                error = again
+        self.context = None
+        if monotonic() >= context.safe_until:
+            raise OutcomeUnknown(result=result) from error
+        self.stored = False
+        return _NOT_STORED
 
     def _accepted_instead(self) -> Script[ProcessingRecord]:
         """This worker was replaced while it worked; its caller gets what was accepted, never its own result."""
@@ -379,7 +399,7 @@ class Call:
                 raise Superseded
             if record.state is not State.HELD:
                 self.kept = record
-                return self._replayed(record)
+                return self.replayed(record)
             if self._patience() <= 0 or self.policy.on_busy == "refuse":
                 raise Superseded
             yield from self._pause(poll, None)
@@ -418,7 +438,8 @@ class Call:
             self.stored,
         )
 
-    def _replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
+    def replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
+        """A record as the answer to this call."""
         assert record.outcome is not None
         if record.state is State.FAILED:
             failure = msgspec.json.decode(unframe(record.outcome.data))

@@ -44,19 +44,25 @@ class Codec(Protocol):
     def decode(self, data: bytes, media_type: str) -> Any: ...
 
 
+class OutcomeCodec:
+    """How results are kept that are more than bytes and a media type, such as an HTTP response with its status."""
+
+    def pack(self, result: Any) -> tuple[Outcome, Any]:
+        """What is kept, its bytes framed, and the result as every caller gets it."""
+        raise NotImplementedError
+
+    def unpack(self, outcome: Outcome) -> Any:
+        raise NotImplementedError
+
+
 class PlainCodec:
     """JSON types, text and bytes; the media type tells which."""
 
     def encode(self, result: Any) -> tuple[bytes, str]:
-        kind = type(result)
-        if kind is dict or kind is list or result is None:
-            # The fast encoder writes more than JSON has types for; what does not come back equal goes the strict way.
-            try:
-                data = _FAST_TO_JSON(result)
-                if _FROM_JSON(data) == result:
-                    return data, JSON
-            except (TypeError, ValueError, RecursionError):
-                pass
+        if type(result) in _FAST:
+            fast = _fast_json(result)
+            if fast is not None:
+                return fast[0], JSON
         if isinstance(result, bytes | bytearray | memoryview):
             return bytes(result), BYTES
         try:
@@ -130,8 +136,22 @@ def declared_result(function: Callable[..., Any]) -> Any:
     return None
 
 
-def unpack(outcome: Outcome, codec: Codec) -> Any:
+def pack(result: Any, codec: Codec | OutcomeCodec) -> tuple[Outcome, Any]:
+    """A result as it is kept, and as every caller gets it."""
+    if isinstance(codec, OutcomeCodec):
+        return codec.pack(result)
+    if codec is PLAIN and type(result) in _FAST:
+        fast = _fast_json(result)
+        if fast is not None:
+            return Outcome(frame(fast[0]), JSON), fast[1]
+    data, media_type = codec.encode(result)
+    return Outcome(frame(data), media_type), codec.decode(data, media_type)
+
+
+def unpack(outcome: Outcome, codec: Codec | OutcomeCodec) -> Any:
     """The result of a stored outcome."""
+    if isinstance(codec, OutcomeCodec):
+        return codec.unpack(outcome)
     return codec.decode(unframe(outcome.data), outcome.media_type)
 
 
@@ -180,6 +200,22 @@ def _refuse(value: object) -> Any:
 _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_refuse).encode
 _FAST_TO_JSON: Final = msgspec.json.Encoder().encode
 _FROM_JSON: Final = msgspec.json.Decoder().decode
+
+
+_FAST: Final = frozenset({dict, list, type(None)})
+
+
+def _fast_json(result: Any) -> tuple[bytes, Any] | None:
+    """A result as JSON, and as it is read again; None where that is not the same, and it must go the strict way.
+
+    The fast encoder writes more than JSON has types for.
+    """
+    try:
+        data = _FAST_TO_JSON(result)
+        decoded = _FROM_JSON(data)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return (data, decoded) if decoded == result else None
 
 
 def _refuse_odd_names(value: object) -> None:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
+from msgspec import Struct, field
+
 from sameas.identity.canonical import join, sha256_hex
 from sameas.once.forks import this_process
 from sameas.once.record import Identity, Lease
 
 
-class Context:
+class Context(Struct, eq=False):
     """Handed to the work. `attempt` counts the tries from 1; `fence` grows with every holder of the key."""
 
-    __slots__ = ("attempt", "ended", "lease", "lost", "place", "process", "safe_until")
-
-    def __init__(self, lease: Lease, attempt: int, *, safe_until: float, place: object) -> None:
-        self.lease = lease
-        # Where the record is kept.
-        self.place = place
-        self.attempt = attempt
-        # Whether the lease went to another worker: what this one still does will not be accepted.
-        self.lost = False
-        # Whether the work is over; tasks that it started may outlive it and inherit this context.
-        self.ended = False
-        # A child that the work forks must leave the record to its parent.
-        self.process = this_process()
-        # Until when, by this process's monotonic clock, the lease is certainly ours.
-        self.safe_until = safe_until
+    lease: Lease
+    attempt: int
+    # Until when, by this process's monotonic clock, the lease is certainly ours.
+    safe_until: float
+    # Where the record is kept.
+    place: object
+    # A child that the work forks must leave the record to its parent.
+    process: object = field(default_factory=this_process)
+    # Whether the lease went to another worker: what this one still does will not be accepted.
+    lost: bool = False
+    # Whether the work is over; tasks that it started may outlive it and inherit this context.
+    ended: bool = False
 
     @property
     def identity(self) -> Identity:

@@ -20,6 +20,7 @@ from sameas.once.context import WORKING, Context
 from sameas.once.decorator import AsyncOnce, Once, OnceOptions
 from sameas.once.forks import renew_after_fork
 from sameas.once.heartbeat import AsyncHeartbeat, Heartbeat
+from sameas.once.held import AsyncHeld, Held, elsewhere, until_work
 from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import TaskListener, ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
@@ -44,6 +45,7 @@ class Engine:
         secret: bytes = b"",
         observers: Sequence[Observer] = (),
     ) -> None:
+        self.secret = secret
         self._tell = telling(observers)
         backend = store.backend
         self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
@@ -64,8 +66,7 @@ class Engine:
         """The result of `work(ctx)`: run now, or as it was the first time."""
         if connection is not None:
             return cast(T, self._join(work, connection, options).result)
-        call = self._intake.call(work, **options)
-        return cast(T, self._drive(call, call.script()).result)
+        return cast(T, self._answer(self._intake.call(work, **options)).result)
 
     def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
@@ -73,8 +74,23 @@ class Engine:
         """`run`, with where the result came from. `connection` joins the caller's transaction."""
         if connection is not None:
             return self._join(work, connection, options)
-        call = self._intake.call(work, **options)
-        return self._drive(call, call.script())
+        return self._answer(self._intake.call(work, **options))
+
+    def begin(self, **options: Unpack[Options]) -> ProcessingRecord | Held:
+        """The record of what is kept, or the claim to work that the caller then does and ends itself."""
+        call = self._intake.call(elsewhere, **options)
+        script = call.script() if self._tell is None else observed(call.script(), call, self._tell)
+        begun = self._step(call, until_work(script))
+        if type(begun) is not Work:
+            return cast(ProcessingRecord, begun)
+        self._heartbeat.add(begun.context, begun.policy)
+        return Held(self, call, script, begun.context)
+
+    def end_held(self, context: Context, call: Call, rest: Script[ProcessingRecord]) -> ProcessingRecord:
+        """The rest of a call that `begin` gave out."""
+        context.ended = True
+        self._heartbeat.remove(context)
+        return self._step(call, rest)
 
     def run_many(
         self,
@@ -166,9 +182,33 @@ class Engine:
             call = self._intake.call(work, backend=joined, **options)
             return self._drive(call, call.in_transaction())
 
+    def _answer(self, call: Call) -> ProcessingRecord:
+        """The quick way, and the script of the call for whatever it does not end."""
+        if self._tell is not None:
+            return self._drive(call, call.script())
+        backend = self._backend
+        try:
+            known = call.recalled()
+            if known is not None:
+                return known
+            if not call.takes_off():
+                return run(call.script(), backend.perform, self._effects)
+            claim = run(backend.claim(call.request), backend.perform)
+            return call.answered(claim) or run(call.goes_on(claim), backend.perform, self._effects)
+        except BaseException as interruption:
+            self._abandon_all([call], interruption)
+            raise
+
     def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
         if self._tell is not None:
             script = observed(script, call, self._tell)
+        try:
+            return run(script, call.backend.perform, self._effects)
+        except BaseException as interruption:
+            self._abandon_all([call], interruption)
+            raise
+
+    def _step(self, call: Call, script: Script[T]) -> T:
         try:
             return run(script, call.backend.perform, self._effects)
         except BaseException as interruption:
@@ -226,6 +266,7 @@ class AsyncEngine:
         secret: bytes = b"",
         observers: Sequence[Observer] = (),
     ) -> None:
+        self.secret = secret
         self._tell = telling(observers)
         backend = store.backend
         self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
@@ -248,8 +289,7 @@ class AsyncEngine:
         """The result of `work(ctx)`: run now, or as it was the first time."""
         if connection is not None:
             return cast(T, (await self._join(work, connection, options)).result)
-        call = self._intake.call(work, **options)
-        return cast(T, (await self._drive(call, call.script())).result)
+        return cast(T, (await self._answer(self._intake.call(work, **options))).result)
 
     async def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
@@ -257,8 +297,23 @@ class AsyncEngine:
         """`run`, with where the result came from. `connection` joins the caller's transaction."""
         if connection is not None:
             return await self._join(work, connection, options)
-        call = self._intake.call(work, **options)
-        return await self._drive(call, call.script())
+        return await self._answer(self._intake.call(work, **options))
+
+    async def begin(self, **options: Unpack[Options]) -> ProcessingRecord | AsyncHeld:
+        """The record of what is kept, or the claim to work that the caller then does and ends itself."""
+        call = self._intake.call(elsewhere, **options)
+        script = call.script() if self._tell is None else observed(call.script(), call, self._tell)
+        begun = await self._step(call, until_work(script))
+        if type(begun) is not Work:
+            return cast(ProcessingRecord, begun)
+        self._heartbeat.add(begun.context, begun.policy)
+        return AsyncHeld(self, call, script, begun.context)
+
+    async def end_held(self, context: Context, call: Call, rest: Script[ProcessingRecord]) -> ProcessingRecord:
+        """The rest of a call that `begin` gave out."""
+        context.ended = True
+        self._heartbeat.remove(context)
+        return await self._step(call, rest)
 
     async def run_many(
         self,
@@ -359,9 +414,33 @@ class AsyncEngine:
             call = self._intake.call(work, backend=joined, **options)
             return await self._drive(call, call.in_transaction())
 
+    async def _answer(self, call: Call) -> ProcessingRecord:
+        """The quick way, and the script of the call for whatever it does not end."""
+        if self._tell is not None:
+            return await self._drive(call, call.script())
+        backend = self._backend
+        try:
+            known = call.recalled()
+            if known is not None:
+                return known
+            if not call.takes_off():
+                return await arun(call.script(), backend.aperform, self._effects)
+            claim = await arun(backend.claim(call.request), backend.aperform)
+            return call.answered(claim) or await arun(call.goes_on(claim), backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
+
     async def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
         if self._tell is not None:
             script = observed(script, call, self._tell)
+        try:
+            return await arun(script, call.backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
+
+    async def _step(self, call: Call, script: Script[T]) -> T:
         try:
             return await arun(script, call.backend.aperform, self._effects)
         except BaseException as interruption:

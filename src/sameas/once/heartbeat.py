@@ -15,6 +15,8 @@ from threading import Condition, Thread, current_thread
 from time import monotonic
 from weakref import WeakKeyDictionary, ref
 
+from msgspec import Struct
+
 from sameas.once.context import Context
 from sameas.once.errors import StoreError
 from sameas.once.policy import Policy
@@ -31,17 +33,14 @@ _RETRIES_PER_LEASE = 12
 _LINGER = 5.0
 
 
-class Beat:
+class Beat(Struct, eq=False):
     """One lease to keep."""
 
-    __slots__ = ("context", "due", "ended", "policy", "sent_at")
-
-    def __init__(self, context: Context, policy: Policy) -> None:
-        self.context = context
-        self.policy = policy
-        self.due = context.safe_until - policy.lease + policy.lease / _BEATS_PER_LEASE
-        self.sent_at = 0.0
-        self.ended = False
+    context: Context
+    policy: Policy
+    due: float
+    sent_at: float = 0.0
+    ended: bool = False
 
     def script(self, backend: Backend) -> Script[Answer]:
         self.sent_at = monotonic()
@@ -60,6 +59,11 @@ class Beat:
         self.due = monotonic() + self.policy.lease / _RETRIES_PER_LEASE
 
 
+def _first_due(context: Context, policy: Policy) -> float:
+    """The first beat of a lease that was just taken: a part of it after the claim was sent."""
+    return context.safe_until - policy.lease * (1 - 1 / _BEATS_PER_LEASE)
+
+
 class Heartbeat:
     """Renews for threads, from a thread of its own that lives while there is something to renew."""
 
@@ -74,7 +78,7 @@ class Heartbeat:
         self._wakes_at = inf
 
     def add(self, context: Context, policy: Policy) -> None:
-        beat = Beat(context, policy)
+        beat = Beat(context, policy, _first_due(context, policy))
         self._beats[context] = beat
         if self._thread is None or beat.due < self._wakes_at:
             with self._changed:
@@ -136,7 +140,7 @@ class AsyncHeartbeat:
 
     def add(self, context: Context, policy: Policy) -> None:
         loop = asyncio.get_running_loop()
-        self._of(loop).add(Beat(context, policy), loop)
+        self._of(loop).add(Beat(context, policy, _first_due(context, policy)), loop)
 
     def remove(self, context: Context) -> None:
         self._of(asyncio.get_running_loop()).remove(context)

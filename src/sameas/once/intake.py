@@ -14,7 +14,7 @@ from sameas.identity.errors import NotCanonical
 from sameas.identity.ids import Attempts
 from sameas.identity.key import Namespace, content_key, fingerprint, record_digest
 from sameas.once.call import Call, Listener
-from sameas.once.codec import PLAIN, codec_for
+from sameas.once.codec import PLAIN, Codec, OutcomeCodec, codec_for
 from sameas.once.context import Context
 from sameas.once.flight import Flights
 from sameas.once.observe import KeyFailed, Tell
@@ -37,6 +37,10 @@ class Options(TypedDict, total=False):
     on_busy: OnBusy | None
     wait_for: float | None
     result_type: Any
+    # Instead of a result type: a codec of the caller's own.
+    codec: Codec | OutcomeCodec | None
+    # Instead of a payload: its fingerprint, where the caller has computed it.
+    request_fingerprint: str
     tags: Iterable[str]
     route: str
     method: str
@@ -96,6 +100,8 @@ class Intake:
         on_busy: OnBusy | None = None,
         wait_for: float | None = None,
         result_type: Any = None,
+        codec: Codec | OutcomeCodec | None = None,
+        request_fingerprint: str = "",
         tags: Iterable[str] = (),
         route: str = "",
         method: str = "",
@@ -108,6 +114,7 @@ class Intake:
         else:
             policy = self._adjusted(scope, lease, retention, on_busy, wait_for)
         identity, print_ = self._identify(scope, key, payload, tenant, exclude_fields, namespace)
+        print_ = request_fingerprint or print_
         about = self._nobody
         if tags or route or method or audit:
             about = About(about.owner, tuple(tags), route, method, audit or {})
@@ -117,11 +124,11 @@ class Intake:
         return Call(
             request,
             work,
-            policy=policy,
-            codec=PLAIN if result_type is None else codec_for(result_type),
-            backend=backend or self.backend,
-            flights=self.flights,
-            new_listener=self._new_listener,
+            policy,
+            codec or (PLAIN if result_type is None else codec_for(result_type)),
+            backend or self.backend,
+            self.flights,
+            self._new_listener,
         )
 
     def _identify(

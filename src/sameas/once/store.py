@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
-from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record, State
+from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record, Replay, State
 from sameas.once.script import Command, Script, arun, arun_together, run, run_together
 
 
@@ -82,6 +82,10 @@ class Backend(ABC):
     waker: Waker | None = None
     # How long a waiter sleeps at most before it looks again by itself.
     poll_at_most: float = 1.0
+
+    def recall(self, request: ClaimRequest) -> Replay | None:
+        """What a claim would be answered with, where the store need not be asked for it."""
+        return None
 
     @property
     def place(self) -> object:

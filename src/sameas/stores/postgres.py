@@ -104,8 +104,7 @@ class PostgresPerformer:
             taken = self._pool.take()
             session, cursor = taken
             try:
-                cursor.execute(sql, values, binary=True)
-                return cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
+                return cursor.ask(sql, values)
             except psycopg.Error as error:
                 self._after(error, session, tries)
             finally:
@@ -120,8 +119,7 @@ class PostgresPerformer:
             taken = await pool.take()
             session, cursor = taken
             try:
-                await cursor.execute(sql, values, binary=True)
-                return await cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
+                return await cursor.ask(sql, values)
             except psycopg.Error as error:
                 self._after(error, session, tries)
             finally:

@@ -23,6 +23,7 @@ from psycopg.types.string import StrBinaryDumper
 
 from sameas.once.errors import StoreUnavailable
 from sameas.stores.faults import from_postgres
+from sameas.stores.postgres_wire import AnswerTimedOut, AsyncWire, Wire
 
 RV = TypeVar("RV")
 # A plain number: comparing an enumeration member costs more than all the rest of giving a connection back.
@@ -49,10 +50,6 @@ def _adapters() -> AdaptersMap:
     adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_dumper(str, StrBinaryDumper)
     return adapters
-
-
-class AnswerTimedOut(psycopg.OperationalError):
-    """The server did not answer in time; what it is doing is not known."""
 
 
 def _bounded(gen: PQGen[RV], seconds: float) -> PQGen[RV]:
@@ -89,7 +86,24 @@ class AsyncSession(AsyncConnection[Any]):
         return await super().wait(_bounded(gen, self.patience), *args, **words)
 
 
-Taken = tuple[Session, RawCursor[Any]]
+class Cursor(RawCursor[Any]):
+    """A cursor of psycopg, with the quick way for a statement that is a transaction of its own."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.ask = Wire(session, patience=session.patience).ask
+
+
+class AsyncCursor(AsyncRawCursor[Any]):
+    """`Cursor`, for tasks."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        super().__init__(session)
+        self.ask = AsyncWire(session, patience=session.patience).ask
+
+
+Taken = tuple[Session, Cursor]
+AsyncTaken = tuple[AsyncSession, AsyncCursor]
 
 
 class Pool:
@@ -170,7 +184,7 @@ class Pool:
         except psycopg.Error as error:
             raise from_postgres(error) from error
         session.patience = self._options.timeout
-        return session, RawCursor(session)
+        return session, Cursor(session)
 
 
 class AsyncPool:
@@ -180,10 +194,10 @@ class AsyncPool:
         self._options = options
         self._size = size
         self._free = asyncio.Semaphore(size)
-        self._idle: deque[tuple[AsyncSession, AsyncRawCursor[Any]]] = deque()
+        self._idle: deque[AsyncTaken] = deque()
         self.closed = False
 
-    async def take(self) -> tuple[AsyncSession, AsyncRawCursor[Any]]:
+    async def take(self) -> AsyncTaken:
         """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
         if self._free.locked():
             try:
@@ -203,7 +217,7 @@ class AsyncPool:
             self._free.release()
             raise
 
-    async def give_back(self, taken: tuple[AsyncSession, AsyncRawCursor[Any]]) -> None:
+    async def give_back(self, taken: AsyncTaken) -> None:
         session = taken[0]
         if self.closed or session.pgconn.transaction_status != _IDLE:
             # Not `close`: it would wait for a server that may have stopped answering.
@@ -220,7 +234,7 @@ class AsyncPool:
                 session, _ = self._idle.pop()
                 session.pgconn.finish()
 
-    async def _open(self) -> tuple[AsyncSession, AsyncRawCursor[Any]]:
+    async def _open(self) -> AsyncTaken:
         if self.closed:
             raise StoreUnavailable("The store was closed.")
         try:
@@ -228,7 +242,7 @@ class AsyncPool:
         except psycopg.Error as error:
             raise from_postgres(error) from error
         session.patience = self._options.timeout
-        return session, AsyncRawCursor(session)
+        return session, AsyncCursor(session)
 
 
 def is_broken(session: Session | AsyncSession) -> bool:

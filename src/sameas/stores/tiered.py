@@ -117,23 +117,29 @@ class TieredBackend(Backend):
     def __len__(self) -> int:
         return len(self._kept)
 
-    def claim(self, request: ClaimRequest) -> Script[Claim]:
+    def recall(self, request: ClaimRequest) -> Replay | None:
         digest = request.identity.digest
-        asked = self._timer()
         kept = self._kept.get(digest)
-        if kept is not None and kept.fingerprint == request.fingerprint and asked < kept.until:
-            with self._lock:
-                if digest in self._kept:
-                    self._kept.move_to_end(digest)
-            return kept.replay
+        if kept is None or kept.fingerprint != request.fingerprint or self._timer() >= kept.until:
+            return None
+        with self._lock:
+            if digest in self._kept:
+                self._kept.move_to_end(digest)
+        return kept.replay
+
+    def claim(self, request: ClaimRequest) -> Script[Claim]:
+        replay = self.recall(request)
+        if replay is not None:
+            return replay
+        asked = self._timer()
         drops = self._drops
         claim = yield from self.inner.claim(request)
         if type(claim) is Replay:
             if claim.record.state is State.DONE:
                 self._keep(claim, asked, drops)
         elif type(claim) is not Mismatch:
-            if kept is not None:
-                self.drop(digest)
+            if request.identity.digest in self._kept:
+                self.drop(request.identity.digest)
             if type(claim) is Acquired:
                 self._time.learn(claim.fence, asked)
         return claim

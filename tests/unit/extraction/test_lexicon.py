@@ -179,3 +179,55 @@ def test_real_ontologies_give_only_what_they_allow(name: str) -> None:
     )
     assert all(iri in index.classes for mention in mentions for iri in mention.types if "owl#" not in iri)
     assert all(claim.predicate in index.properties for claim in claims)
+
+
+SHIPYARD = OntologyIndex(
+    read_ontology(
+        b"""
+@prefix : <http://example.org/company#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<http://example.org/company> a owl:Ontology .
+:Person a owl:Class ; rdfs:label "person" .
+:Place a owl:Class ; rdfs:label "place" .
+:Island a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "isle" .
+:Organization a owl:Class ; rdfs:label "organization" .
+:Ship a owl:Class ; rdfs:label "ship" .
+:calledAt a owl:ObjectProperty ; rdfs:label "called at" ; rdfs:domain :Ship ; rdfs:range :Island .
+:investedIn a owl:ObjectProperty ; rdfs:label "invested in" ; rdfs:domain :Person ; rdfs:range :Organization .
+:harbourMaster a owl:ObjectProperty ; rdfs:label "harbour master" ; rdfs:domain :Island ; rdfs:range :Person .
+:master a owl:ObjectProperty ; rdfs:label "master" ; rdfs:domain :Ship ; rdfs:range :Person .
+""",
+        extension=".ttl",
+    )
+)
+
+
+def test_a_shape_takes_the_narrower_class_that_a_property_asks_for() -> None:
+    mentions, claims = extract("The ship Aurora called at Skye Island.", index=SHIPYARD)
+    assert [claim.predicate for claim in claims] == [f"{EX}calledAt"]
+    assert {mention.text: mention.types for mention in mentions}["Skye Island"] == (f"{EX}Island",)
+
+
+def test_a_shape_that_no_property_asks_about_has_its_general_class() -> None:
+    mentions, _ = extract("It rained over Skye Island.", index=SHIPYARD)
+    assert [(mention.text, mention.types) for mention in mentions] == [("Skye Island", (f"{EX}Place",))]
+
+
+def test_a_preposition_does_not_make_an_organisation_a_place() -> None:
+    assert triples("Dr. Stone invested in Globex.", index=SHIPYARD) == {("Stone", "investedIn", "Globex")}
+    mentions, _ = extract("It rained in Skye.", index=SHIPYARD)
+    assert [(mention.text, mention.types) for mention in mentions] == [("Skye", (f"{EX}Place",))]
+
+
+def test_a_legal_form_after_a_comma_belongs_to_the_name() -> None:
+    assert triples("Alice Stone works for Acme Robotics, Inc. in Paris.") == {
+        ("Alice Stone", "worksFor", "Acme Robotics, Inc.")
+    }
+
+
+def test_a_longer_cue_that_gives_nothing_does_not_hide_a_shorter_one() -> None:
+    text = "The harbour master of the ship Aurora is Dr. Stone."
+    assert triples(text, index=SHIPYARD) == {("Aurora", "master", "Stone")}
+    text = "The harbour master of Skye Island is Dr. Stone."
+    assert triples(text, index=SHIPYARD) == {("Skye Island", "harbourMaster", "Stone")}

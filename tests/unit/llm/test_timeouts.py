@@ -9,8 +9,11 @@ from sameas.llm.timeouts import (
     STAGES,
     StageTimedOutError,
     StageTimeout,
+    StageTimeoutService,
+    hard_limit_passed,
     paused,
     soft_limit_passed,
+    time_left,
     within,
 )
 from tests.unit.extraction.clock import run_jumping
@@ -99,3 +102,72 @@ def test_outside_a_stage_a_pause_means_nothing() -> None:
 def test_limits_must_make_sense() -> None:
     with pytest.raises(ValueError, match="soft"):
         StageTimeout(5, 4)
+
+
+def test_the_service_has_the_limits_of_the_source_document_and_those_that_were_set() -> None:
+    service = StageTimeoutService({"grounding": LIMITS})
+    assert service.limits_of("grounding") == LIMITS
+    assert service.limits_of("chunking") == StageTimeout(3_000, 5_000)
+    assert service.limits_of("relation_extraction") == StageTimeout(45_000, 60_000)
+
+
+def test_the_service_warns_at_the_soft_limit_and_ends_at_the_hard_one() -> None:
+    service = StageTimeoutService()
+    warned: list[float] = []
+
+    async def go() -> float:
+        loop = asyncio.get_running_loop()
+        with pytest.raises(StageTimedOutError, match="chunking ended after 5000 ms"):
+            await service.with_timeout("chunking", lambda: asyncio.sleep(9), on_soft=lambda: warned.append(loop.time()))
+        await service.with_timeout("chunking", lambda: asyncio.sleep(4))
+        return loop.time()
+
+    assert run_jumping(go()) == pytest.approx(9, abs=0.01)
+    assert warned == [pytest.approx(3, abs=0.01)]
+
+
+def test_the_service_refuses_a_stage_that_does_not_exist() -> None:
+    with pytest.raises(ValueError, match="no such stage: guessing"):
+        StageTimeoutService({"guessing": LIMITS})  # type: ignore[dict-item]
+
+
+def test_time_left_counts_work_only() -> None:
+    seen: list[float | None] = []
+
+    async def go() -> None:
+        async def work() -> None:
+            await asyncio.sleep(0.5)
+            with paused():
+                await asyncio.sleep(7)
+                seen.append(time_left())
+            await asyncio.sleep(0.25)
+            seen.append(time_left())
+
+        await within("grounding", work, limits=LIMITS, on_soft=lambda: None)
+
+    run_jumping(go())
+    assert seen == [pytest.approx(1.5, abs=0.01), pytest.approx(1.25, abs=0.01)]
+    assert time_left() is None
+
+
+def test_work_that_is_ended_can_tell_a_passed_limit_from_a_caller_who_left() -> None:
+    told: list[bool] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(9)
+        finally:
+            told.append(hard_limit_passed())
+
+    async def limit() -> None:
+        await within("grounding", work, limits=LIMITS, on_soft=lambda: None)
+
+    async def leave() -> None:
+        async with asyncio.timeout(1):
+            await limit()
+
+    with pytest.raises(StageTimedOutError):
+        run_jumping(limit())
+    with pytest.raises(TimeoutError):
+        run_jumping(leave())
+    assert told == [True, False]

@@ -71,8 +71,16 @@ class Associator:
         self._is_functional = is_functional
 
     def claims(self, scene: Scene, matches: Iterable[Match[Cue]], *, allowed: Callable[[str], bool]) -> Iterator[Claim]:
-        """The claims of a sentence, for each cue those of its best property."""
+        """The claims of a sentence, for each cue those of its best property.
+
+        What stands inside a longer cue that gave a claim is not looked at again, but its beginning is: `born` may
+        give a date where `born in` gives a place.
+        """
+        spent = 0
+        begun = -1
         for match in matches:
+            if match.end <= spent and match.start != begun:
+                continue
             found = [
                 one
                 for cue in match.payload
@@ -84,6 +92,8 @@ class Associator:
                 continue
             top = max(one.score for one in found)
             chosen = min((one for one in found if one.score == top), key=lambda one: one.claim.predicate)
+            if match.end > spent:
+                spent, begun = match.end, match.start
             yield from self._with_lists(scene, chosen.claim, match)
 
     def _best(self, scene: Scene, match: Match[Cue], cue: Cue) -> Found | None:
@@ -106,7 +116,7 @@ class Associator:
         subject, target = pair
         start = min(scene.sentence.start, subject.start)
         # The ends carry the classes that the property gave them; what was known before is what counts.
-        unknown = {m.start for m in near if not m.types and m.kind != "literal"}
+        unknown = {m.start for m in near if not _is_known(m)}
         known = (subject.start not in unknown) + (target.start not in unknown)
         if not known and cue.weight == DERIVED:
             # A made-up form between two names of unknown classes is a guess on a guess.
@@ -186,9 +196,10 @@ class Associator:
         """
         doers = [m.start for m in left if _BY.search(scene.text, max(0, m.start - 8), m.start)]
         # Who follows "by" did something: neither they nor who is listed with them is what the next cue speaks of.
-        left = [m for m in left if m.types or not doers or m.start < min(doers)]
+        left = [m for m in left if _is_known(m) or not doers or m.start < min(doers)]
         relative = left and _RELATIVE.search(scene.text, left[0].end, match.start)
-        unknown_last = left if relative else [m for m in left if m.types] + [m for m in reversed(left) if not m.types]
+        known, unknown = [m for m in left if _is_known(m)], [m for m in reversed(left) if not _is_known(m)]
+        unknown_last = left if relative else known + unknown
         return self._pick(unknown_last, self._fit_subject, property_iri) or self._from_before(scene, property_iri, left)
 
     def _pick(self, nearest_first: Iterable[Mention], fit: Fit, property_iri: str) -> Mention | None:
@@ -197,7 +208,7 @@ class Associator:
             fitted = fit(mention, property_iri)
             if fitted is None:
                 continue
-            if mention.types or mention.kind == "literal":
+            if _is_known(mention):
                 return fitted
             unknown = unknown or fitted
         return unknown
@@ -235,6 +246,11 @@ class Associator:
                 return
             yield other
             edge = other
+
+
+def _is_known(mention: Mention) -> bool:
+    """Whether its class, or at least its kind, is plain."""
+    return bool(mention.types) or mention.kind == "literal" or mention.looks_like in ("person", "organisation", "place")
 
 
 def _gap(mention: Mention, match: Match[Cue]) -> int:

@@ -19,7 +19,7 @@ from sameas.extraction.lexicon.sighting import Sighting
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 
-VERSION = "1"
+VERSION = "2"
 _NO_CUE = (
     "The ontology gives the lexicon extractor no cue for relations: none of its properties has a label, an alternative "
     'label or a readable name. Add rdfs:label or skos:altLabel with the words that texts use (such as "works for"), or '
@@ -62,7 +62,7 @@ class LexiconExtractor:
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
         """Individuals, names and values; a name gets its class from a cue where nothing else tells it."""
         folded = fold(chunk.text)
-        cues = self._cues.find(folded, with_beginnings=True)
+        cues = self._cues.find(folded, with_inner=True)
         mentions = self._sighting.mentions(chunk, folded, cues, focus=focus)
         typed: dict[tuple[int, int], Mention] = {}
         for claim in self._associate(chunk, mentions, cues, focus):
@@ -74,11 +74,12 @@ class LexiconExtractor:
         known = {(mention.start, mention.end) for mention in items if mention.types}
         items = [mention for mention in items if mention.kind != "literal" or (mention.start, mention.end) not in typed]
         items.extend(mention for place, mention in typed.items() if place not in known)
+        items = [self._sighting.by_shape(mention, focus=focus) for mention in items]
         return Found(tuple(sorted(items, key=lambda mention: mention.order)), self._notes)
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """The claims between these mentions around the cues of the chunk."""
-        cues = self._cues.find(fold(chunk.text), with_beginnings=True)
+        cues = self._cues.find(fold(chunk.text), with_inner=True)
         ordered = sorted(mentions, key=lambda mention: mention.order)
         claims = {
             (claim.subject.span, claim.predicate, claim.object.span): claim

@@ -79,6 +79,6 @@ class Fitting:
             if self._index.is_datatype(iri) or iri not in self._index.classes:
                 continue
             kind = self._kinds.kind_of(iri)
-            if (not looks_like or not kind or kind == looks_like) and self._is_within(iri, constraint):
+            if (looks_like in ("", "somewhere", kind) or not kind) and self._is_within(iri, constraint):
                 return iri
         return ""

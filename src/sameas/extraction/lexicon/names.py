@@ -45,6 +45,8 @@ _NAME = re.compile(
     rf"(?<![\w.]){_TITLE}(?P<name>{_WORD}(?:(?:[ \n]{_PARTICLE}[ \n]?|[ \n])"
     rf"(?!(?:{'|'.join(_TITLES)})\b)(?:{_WORD}|\d{{1,4}}(?![\w.,:/]))){{0,7}})"
 )
+# "Acme Robotics, Inc.": a legal form after a comma belongs to the name.
+_LEGAL_FORM = re.compile(r",[ ](?:Inc|Ltd|LLC|PLC|plc|Corp|Co|GmbH|SA|SpA|BV|NV|AB|Pty)\b\.?(?=[\s,;:)]|\Z)")
 # "Drug Testing and Analysis is ...": a sentence's subject in the singular is one name, small words included.
 _SMALL = "(?:of|the|and|for|in|on|to|a|an|&|de|la|du|von|van)"
 _TOPIC = re.compile(
@@ -85,7 +87,7 @@ _PLACE = re.compile(
     r"|Kingdom|Desert|Peninsula|Airport|Bridge|Village|Town)\Z"
 )
 _BEFORE_PLACE = re.compile(
-    r"(?:\b(?:in|at|near|from|to|towards|into|through|across|outside|around|aus|nach|à|en|a)[ \n](?:the[ \n])?)\Z"
+    r"(?:\b(?:in|near|towards|into|through|across|outside|around|aus|nach|à|en)[ \n](?:the[ \n])?)\Z"
 )
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 _COMMON_AFTER = re.compile(r"[ \n]([a-z][a-z-]{2,})")
@@ -115,6 +117,9 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         if start in topics:
             end = max(end, topics[start].end("name"))
+        legal_form = _LEGAL_FORM.match(text, end)
+        if legal_form is not None:
+            end = legal_form.end()
         place = end
         if word_end == end and _is_adjective(text, start, end):
             continue
@@ -162,6 +167,6 @@ def _looks_like(text: str, start: int, end: int, *, titled: bool) -> ShapeKind:
         return "person"
     if _ORGANISATION.search(name):
         return "organisation"
-    if _PLACE.search(name) or _BEFORE_PLACE.search(text, max(0, start - 14), start):
+    if _PLACE.search(name):
         return "place"
-    return ""
+    return "somewhere" if _BEFORE_PLACE.search(text, max(0, start - 14), start) else ""

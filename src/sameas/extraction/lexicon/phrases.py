@@ -67,10 +67,10 @@ class Phrases(Generic[T]):
     def __len__(self) -> int:
         return len(self._payloads)
 
-    def find(self, folded: str, *, with_beginnings: bool = False) -> list[Match[T]]:
+    def find(self, folded: str, *, with_inner: bool = False) -> list[Match[T]]:
         """The phrases in a folded text, from left to right, the longest where they overlap.
 
-        With beginnings, a shorter phrase that begins a longer one is found too: `born` in `born in`.
+        With inner ones, a shorter phrase inside a longer one is found too: `born` and `in` in `born in`.
         """
         if self._automaton is None:
             return []
@@ -84,9 +84,9 @@ class Phrases(Generic[T]):
                 found.append((start, -end, number))
         found.sort()
         matches: list[Match[T]] = []
-        taken, last = 0, -1
+        taken = 0
         for start, minus_end, number in found:
-            if start >= taken or (with_beginnings and start == last):
-                taken, last = max(taken, -minus_end), start
+            if start >= taken or (with_inner and -minus_end <= taken):
+                taken = max(taken, -minus_end)
                 matches.append(Match(start, -minus_end, self._payloads[number]))
         return matches

@@ -3,7 +3,7 @@ plain to see.
 
 Rule: mentions do not overlap, save that an individual inside a longer name gives way to the name. A class is
 plain where its label stands inside the name (`Lake Geneva`), right before it (`the company Acme`) or after it
-(`Acme is a company`).
+(`Acme is a company`). A shape alone gives a class last, when no cue has asked for a narrower one.
 """
 
 # ruff: noqa: RUF001 (word lists and the marks of other scripts are the data here)
@@ -89,6 +89,13 @@ class Sighting:
         allowed = None if focus.is_whole else frozenset(focus.classes)
         return [self._typed(mention, text, classes, allowed) for mention in found]
 
+    def by_shape(self, mention: Mention, *, focus: Focus) -> Mention:
+        """A name that nothing else gave a class to, with the general class that its shape suggests."""
+        iri = self._kinds.class_for(mention.looks_like) if mention.kind == "name" and not mention.types else ""
+        if not iri or not (focus.is_whole or iri in focus.classes):
+            return mention
+        return msgspec.structs.replace(mention, types=(iri,))
+
     def _known(self, text: str, folded: str, names: list[Mention]) -> Iterator[Mention]:
         for match in self._individuals.find(folded):
             if any(_inside(match.start, match.end, name) for name in names):
@@ -122,10 +129,6 @@ class Sighting:
         if mention.types or (mention.kind == "literal" and mention.value != mention.text):
             return mention
         iri = self._beside(mention, text, classes, allowed)
-        if not iri and mention.kind == "name":
-            iri = self._kinds.class_for(mention.looks_like)
-            if allowed is not None and iri not in allowed:
-                iri = ""
         if not iri:
             return mention
         return msgspec.structs.replace(mention, kind="name", types=(iri,), value="", datatype="")

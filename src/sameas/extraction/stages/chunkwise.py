@@ -25,11 +25,14 @@ from sameas.extraction.events import (
     TimeoutWarning,
 )
 from sameas.extraction.extractor import ChunkFailedError
+from sameas.extraction.outcome import MissingChunk
 from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
 T = TypeVar("T")
 _PROGRESS_STEPS = 20
+
+TIMED_OUT, DEADLINE = "timed_out", "deadline"
 
 
 class ChunkStage(Protocol[T]):
@@ -59,10 +62,10 @@ class ChunkStage(Protocol[T]):
 
 
 class Outcome(NamedTuple):
-    """How much was found, and how many chunks ended early or came from checkpoints."""
+    """How much was found, which chunks ended early, and how many came from checkpoints."""
 
     items: int
-    ended_early: int
+    missing: tuple[MissingChunk, ...]
     from_checkpoints: int
 
 
@@ -105,7 +108,7 @@ async def over_chunks(
     for task in tasks:
         if task in done:
             task.result()
-    return Outcome(run.items, run.ended_early, run.from_checkpoints)
+    return Outcome(run.items, tuple(sorted(run.missing)), run.from_checkpoints)
 
 
 class _Run(Generic[T]):
@@ -122,7 +125,7 @@ class _Run(Generic[T]):
         self._decoder = msgspec.msgpack.Decoder(stage.result_type)
         self._done = 0
         self.items = 0
-        self.ended_early = 0
+        self.missing: list[MissingChunk] = []
         self.from_checkpoints = 0
 
     async def worker(self, queue: Iterator[Chunk]) -> None:
@@ -137,17 +140,18 @@ class _Run(Generic[T]):
         began = time.monotonic()
         digest = stage.digest(chunk) if self._conditions.checkpoints is not None else ""
         result = self._load(digest)
-        cached, partial = result is not None, False
+        cached, failure = result is not None, ""
         if result is None:
-            result, partial = await self._work(chunk)
-            if not partial and digest and self._conditions.checkpoints is not None:
+            result, failure = await self._work(chunk)
+            if not failure and digest and self._conditions.checkpoints is not None:
                 self._conditions.checkpoints.save(stage.name, digest, msgspec.msgpack.encode(result))
         self._results.put(chunk.index, result)
         self._done += 1
-        self.ended_early += partial
+        if failure:
+            self.missing.append(MissingChunk(chunk.start, chunk.end, stage.name, failure, chunk.index))
         self.from_checkpoints += cached
         stage.announce(result, chunk, bus)
-        self._report(chunk, result, began, cached=cached, partial=partial)
+        self._report(chunk, result, began, cached=cached, partial=bool(failure))
 
     def _load(self, digest: str) -> T | None:
         kept = (
@@ -164,11 +168,12 @@ class _Run(Generic[T]):
         self._bus.emit(CacheHit, source="checkpoint", key=digest, items=self._stage.count(result))
         return result
 
-    async def _work(self, chunk: Chunk) -> tuple[T, bool]:
+    async def _work(self, chunk: Chunk) -> tuple[T, str]:
+        """The result and, where it had to end early, why."""
         stage, bus = self._stage, self._bus
         limits = self._conditions.timeouts[stage.name]
         if self._conditions.is_over():
-            return stage.nothing(), True
+            return stage.nothing(), DEADLINE
 
         def warn(limit: str = "soft") -> None:
             milliseconds = limits.soft_ms if limit == "soft" else limits.hard_ms
@@ -181,15 +186,16 @@ class _Run(Generic[T]):
             )
 
         try:
-            return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), False
+            return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), ""
         except StageTimedOutError:
             warn("hard")
+            return stage.nothing(), TIMED_OUT
         except ChunkFailedError as failed:
             report = ErrorReport(
                 code=failed.code, message=str(failed), recoverable=True, retry_after_ms=failed.retry_after_ms
             )
             bus.emit(ErrorRecoverable, error=report, stage=stage.name, chunk_index=chunk.index)
-        return stage.nothing(), True
+            return stage.nothing(), failed.code
 
     def _report(self, chunk: Chunk, result: T, began: float, *, cached: bool, partial: bool) -> None:
         done, items = self._done, self._stage.count(result)

@@ -6,7 +6,7 @@ from sameas.extraction.bus import Bus
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.events import EntityFound
 from sameas.extraction.extractor import Extractor
-from sameas.extraction.graph import Mention, Rejection
+from sameas.extraction.graph import Claim, Mention, Rejection
 from sameas.extraction.guard import Guard
 from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.result_spool import ResultSpool
@@ -15,11 +15,15 @@ from sameas.ontology.focus import Focus
 
 
 class ChunkMentions(msgspec.Struct, frozen=True):
-    """The mentions of one chunk in its own offsets, what was refused, and notes for people."""
+    """The mentions of one chunk in its own offsets, what was refused, and notes for people.
+
+    `claims` were found together with the mentions and wait for the relation stage.
+    """
 
     mentions: tuple[Mention, ...] = ()
     rejected: tuple[Rejection, ...] = ()
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 class EntityStage:
@@ -43,7 +47,7 @@ class EntityStage:
     async def work(self, chunk: Chunk) -> ChunkMentions:
         found = await self._extractor.extract_entities(chunk, self._foci[chunk.index])
         checked = self._guard.mentions(chunk, found.items)
-        return ChunkMentions(checked.kept, checked.rejected, found.notes)
+        return ChunkMentions(checked.kept, (*found.rejected, *checked.rejected), found.notes, found.claims)
 
     def nothing(self) -> ChunkMentions:
         return ChunkMentions()

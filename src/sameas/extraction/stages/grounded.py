@@ -1,11 +1,17 @@
-"""Stage 6, grounding: each claim tied to the characters that support it, or refused."""
+"""Stage 6, grounding: each claim tied to the characters that support it, or refused.
+
+Where the extractor has a second model, that one is asked too: what it does not find in the chunk is refused, or marked
+where so set.
+"""
 
 import msgspec
 
 from sameas.extraction.bus import Bus
 from sameas.extraction.chunking import Chunk
+from sameas.extraction.extractor import BoundExtractor
 from sameas.extraction.graph import Evidence, Rejection
-from sameas.extraction.grounding import Grounded, GroundingSettings, ground
+from sameas.extraction.grounding import Grounded, GroundingSettings, ground, refusal
+from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.relations import ChunkClaims
 from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.llm.timeouts import StageName
@@ -31,24 +37,54 @@ class GroundingStage:
     name: StageName = "grounding"
     result_type = ChunkSupport
 
-    def __init__(self, settings: GroundingSettings, *, found: ResultSpool[ChunkClaims]) -> None:
+    def __init__(
+        self,
+        settings: GroundingSettings,
+        *,
+        found: ResultSpool[ChunkClaims],
+        second: BoundExtractor | None = None,
+        identity: StageIdentity | None = None,
+    ) -> None:
         self._settings = settings
         self._found = found
+        self._second = second
+        self._identity = identity
 
     def digest(self, chunk: Chunk) -> str:
-        return ""
+        """Only an answer that was paid for is worth keeping."""
+        if self._second is None or self._identity is None:
+            return ""
+        claims = msgspec.msgpack.encode(self._found[chunk.index].claims)
+        return self._identity.digest(self.name, chunk.digest, msgspec.json.encode(self._settings), claims)
 
     async def work(self, chunk: Chunk) -> ChunkSupport:
-        supported: list[Supported] = []
+        grounded: list[Grounded] = []
         rejected: list[Rejection] = []
         for claim in self._found[chunk.index].claims:
             outcome = ground(chunk, claim, settings=self._settings)
             if isinstance(outcome, Rejection):
                 rejected.append(outcome)
             else:
-                start, end = outcome.claim.evidence.start, outcome.claim.evidence.end
-                supported.append(Supported(outcome, Evidence(start, end, chunk.text[start:end])))
-        return ChunkSupport(tuple(supported), tuple(rejected))
+                grounded.append(outcome)
+        if self._second is not None:
+            grounded, refused = await self._asked(self._second, chunk, grounded)
+            rejected.extend(refused)
+        return ChunkSupport(tuple(_supported(chunk, one) for one in grounded), tuple(rejected))
+
+    async def _asked(
+        self, second: BoundExtractor, chunk: Chunk, grounded: list[Grounded]
+    ) -> tuple[list[Grounded], list[Rejection]]:
+        verdicts = await second.verify(chunk, [one.claim for one in grounded])
+        kept: list[Grounded] = []
+        refused: list[Rejection] = []
+        for one, stands in zip(grounded, verdicts, strict=True):
+            if stands:
+                kept.append(one)
+            elif self._settings.unverified == "mark":
+                kept.append(Grounded(one.claim, "unverified"))
+            else:
+                refused.append(refusal(one.claim, "not_supported"))
+        return kept, refused
 
     def nothing(self) -> ChunkSupport:
         return ChunkSupport()
@@ -58,3 +94,8 @@ class GroundingStage:
 
     def announce(self, result: ChunkSupport, chunk: Chunk, bus: Bus) -> None:
         """Relations were announced when they were found."""
+
+
+def _supported(chunk: Chunk, one: Grounded) -> Supported:
+    start, end = one.claim.evidence.start, one.claim.evidence.end
+    return Supported(one, Evidence(start, end, chunk.text[start:end]))

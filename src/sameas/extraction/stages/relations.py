@@ -46,16 +46,20 @@ class RelationStage:
         self._told: set[tuple[str, str, str]] = set()
 
     def digest(self, chunk: Chunk) -> str:
-        mentions = msgspec.msgpack.encode(self._found[chunk.index].mentions)
-        return self._identity.digest(self.name, chunk.digest, self._foci[chunk.index].encode(), mentions)
+        found = self._found[chunk.index]
+        parts = [msgspec.msgpack.encode(found.mentions)]
+        if found.claims:
+            parts.append(msgspec.msgpack.encode(found.claims))
+        return self._identity.digest(self.name, chunk.digest, self._foci[chunk.index].encode(), *parts)
 
     async def work(self, chunk: Chunk) -> ChunkClaims:
-        mentions = self._found[chunk.index].mentions
-        if not mentions:
+        earlier = self._found[chunk.index]
+        mentions = earlier.mentions
+        if not mentions and not earlier.claims:
             return ChunkClaims()
         found = await self._extractor.extract_relations(chunk, mentions, self._foci[chunk.index])
-        checked = self._guard.claims(chunk, found.items, mentions=mentions)
-        return ChunkClaims(checked.kept, checked.rejected, found.notes)
+        checked = self._guard.claims(chunk, (*earlier.claims, *found.items), mentions=mentions)
+        return ChunkClaims(checked.kept, (*found.rejected, *checked.rejected), found.notes)
 
     def nothing(self) -> ChunkClaims:
         return ChunkClaims()

@@ -1,0 +1,105 @@
+"""Examples for a prompt: those that are most like the chunk, shown as the replies that they should get.
+
+Rule: likeness is that of the words, rare ones counting more; equal likeness goes by the order in the file. An example
+shows only what the chunk's menu offers. Nothing of an example can enter the graph: names must stand in the chunk.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.prompted.settings import ExtractionMode
+from sameas.extraction.prompted.signatures import Menu
+from sameas.ontology.focus import words_of
+from sameas.ontology.index import OntologyIndex
+
+# Longer ones cost more than they teach.
+_LONGEST = 1500
+
+
+class ExampleBook:
+    """The examples that were given, found by likeness."""
+
+    def __init__(self, examples: Sequence[Example], index: OntologyIndex) -> None:
+        self._index = index
+        self._examples = [one for one in examples if len(one.text) <= _LONGEST]
+        bags = [Counter(words_of(one.text)) for one in self._examples]
+        spread = Counter(word for bag in bags for word in bag)
+        self._weights = {word: math.log(1 + len(bags) / count) for word, count in spread.items()}
+        self._postings: dict[str, list[tuple[int, float]]] = {}
+        for number, bag in enumerate(bags):
+            length = math.sqrt(sum((self._weights[word] * count) ** 2 for word, count in bag.items())) or 1.0
+            for word, count in bag.items():
+                self._postings.setdefault(word, []).append((number, self._weights[word] * count / length))
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    @property
+    def digest(self) -> str:
+        """Names the examples in a key; empty where there are none."""
+        if not self._examples:
+            return ""
+        content = [(one.text, [(t.subject, t.property, t.object) for t in one.triples]) for one in self._examples]
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+    def like(self, text: str, *, count: int) -> list[Example]:
+        """The examples most like a text, the best first; one that has no word in common is none."""
+        likeness: Counter[int] = Counter()
+        for word, times in Counter(words_of(text)).items():
+            weight = self._weights.get(word, 0.0) * times
+            for number, share in self._postings.get(word, ()):
+                likeness[number] += weight * share  # type: ignore[assignment]
+        best = sorted(likeness, key=lambda number: (-round(likeness[number], 9), number))
+        return [self._examples[number] for number in best[:count]]
+
+    def shown(self, text: str, menu: Menu, *, mode: ExtractionMode, stage: str, count: int) -> str:
+        """The part of a prompt with the examples for a text; empty without any."""
+        blocks = [
+            block for example in self.like(text, count=count) if (block := self._block(example, menu, mode, stage))
+        ]
+        if not blocks:
+            return ""
+        return "\nExamples of other texts and their replies:\n" + "\n".join(blocks) + "\n"
+
+    def _block(self, example: Example, menu: Menu, mode: ExtractionMode, stage: str) -> str:
+        numbers = {iri: number for number, iri in enumerate(menu.properties, 1)}
+        triples = [triple for triple in example.triples if triple.property in numbers]
+        if not triples:
+            return ""
+        things = list(self._things(triples, menu))
+        text = " ".join(example.text.split())
+        entities = [{"name": name, "type": number} for name, number in things if number]
+        values = [name for name, number in things if not number]
+        if mode == "joint":
+            facts = [{"subject": t.subject, "property": numbers[t.property], "object": t.object} for t in triples]
+            return _lines(text, {"entities": entities, "relations": facts})
+        if stage == "entity_extraction":
+            return _lines(text, {"entities": entities, "values": values})
+        places = {name: number for number, (name, _) in enumerate(things, 1)}
+        listed = "; ".join(f"{number} {name}" for name, number in places.items())
+        relations = [
+            {"subject": places[t.subject], "property": numbers[t.property], "object": places[t.object]} for t in triples
+        ]
+        return _lines(f"{text}\nThings: {listed}", {"relations": relations})
+
+    def _things(self, triples: Sequence[Triple], menu: Menu) -> Iterator[tuple[str, int]]:
+        """Each end of the triples once, with the number of the class that its property asks for; 0 for a value."""
+        classes = {iri: number for number, iri in enumerate(menu.classes, 1)}
+        seen: set[str] = set()
+        for triple in triples:
+            ends = ((triple.subject, self._index.domain), (triple.object, self._index.range))
+            for name, constraint_of in ends:
+                if name in seen:
+                    continue
+                seen.add(name)
+                wanted = [iri for group in constraint_of(triple.property) for iri in group if iri in classes]
+                yield name, classes[wanted[0]] if wanted else 0
+
+
+def _lines(text: str, reply: object) -> str:
+    return f"Text: {text}\nReply: {msgspec.json.encode(reply).decode()}"

@@ -1,0 +1,282 @@
+"""The extractor that asks a language model, under control.
+
+Rule: it is never trusted. It shows a model one chunk and the part of the ontology that the chunk can be about, reads
+what comes back as data, and offers it to the guard. Its identity holds the model's name, the prompts, the examples
+and every setting that can change an answer; limits, budgets and memos are not in it. `bind` gives a run its own
+accounts.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.extractor import Found, RunLink
+from sameas.extraction.graph import Claim, Mention
+from sameas.extraction.learning.examples import Example
+from sameas.extraction.prompted.agreement import Said, agree
+from sameas.extraction.prompted.asking import Asker
+from sameas.extraction.prompted.control import ModelControl
+from sameas.extraction.prompted.examples import ExampleBook
+from sameas.extraction.prompted.prompt import prompt
+from sameas.extraction.prompted.questions import Questions
+from sameas.extraction.prompted.reading import Reader, read_things
+from sameas.extraction.prompted.replies import EntityReply, GroundingReply, JointReply, RelationReply
+from sameas.extraction.prompted.settings import PromptSettings
+from sameas.extraction.prompted.signatures import Menu, Signatures
+from sameas.extraction.usage import StageUsage
+from sameas.llm.models import Model
+from sameas.llm.supervisor import RequestSupervisor
+from sameas.ontology.focus import Focus
+from sameas.ontology.index import OntologyIndex
+
+VERSION = "1"
+_TEXT = "A usual text about a company and the people who work for it. "
+_USUAL_CHARACTERS = 1200
+_USUAL_THINGS = 200
+
+
+class ModelExtractor:
+    """Asks a model about chunks. Made once for an ontology, bound for each run."""
+
+    def __init__(
+        self,
+        index: OntologyIndex,
+        model: Model,
+        *,
+        control: ModelControl,
+        settings: PromptSettings | None = None,
+        examples: Sequence[Example] = (),
+        grounding_model: Model | None = None,
+    ) -> None:
+        self._index = index
+        self._model = model
+        self._control = control
+        self._settings = settings or PromptSettings()
+        self._book = ExampleBook(examples, index)
+        self._signatures = Signatures(index)
+        self._questions = Questions(self._signatures, examples=self._book, settings=self._settings)
+        self._reader = Reader(index)
+        self._grounding_model = grounding_model
+
+    @property
+    def name(self) -> str:
+        return f"model:{self._model.name}"
+
+    @property
+    def version(self) -> str:
+        return VERSION
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return prompt_identity(
+            self._model.name,
+            settings=self._settings,
+            versions=self._questions.versions,
+            examples=self._book.digest,
+            grounding_model=None if self._grounding_model is None else self._grounding_model.name,
+        )
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    @property
+    def prompt_settings(self) -> PromptSettings:
+        return self._settings
+
+    @property
+    def questions(self) -> Questions:
+        return self._questions
+
+    @property
+    def has_second_model(self) -> bool:
+        return self._grounding_model is not None
+
+    def menu(self, focus: Focus) -> Menu:
+        return self._signatures.menu(focus)
+
+    def bind(self, run: RunLink) -> "RunningExtractor":
+        """The extractor with a budget, accounts and a listener of its own."""
+        budget = self._control.budget(self._settings, chunks=run.chunks, needed=self._needed(), on_signal=run.on_signal)
+        supervisors = [
+            RequestSupervisor(
+                model,
+                limiter=self._control.limiter,
+                budget=budget,
+                memo=self._control.memo,
+                on_signal=run.on_signal,
+                run_id=run.key,
+            )
+            for model in (self._model, self._grounding_model)
+            if model is not None
+        ]
+        return RunningExtractor(self, supervisors)
+
+    async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
+        """Without a run: with a budget for this chunk alone."""
+        return await self._alone(chunk).extract_entities(chunk, focus)
+
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
+        return await self._alone(chunk).extract_relations(chunk, mentions, focus)
+
+    def _alone(self, chunk: Chunk) -> "RunningExtractor":
+        return self.bind(RunLink(key=chunk.digest, chunks=1, on_signal=lambda _: None))
+
+    def _needed(self) -> dict[str, int]:
+        """Tokens that a chunk of the usual size takes in each stage at most, with a menu of the whole focus."""
+        ontology = self._index.ontology
+        focus = Focus(
+            classes=tuple(one.iri for one in ontology.classes[:60]),
+            properties=tuple(one.iri for one in ontology.properties[:60]),
+        )
+        menu = self.menu(focus)
+        text = (_TEXT * (_USUAL_CHARACTERS // len(_TEXT) + 1))[:_USUAL_CHARACTERS]
+        chunk = Chunk(0, 0, len(text), text)
+        settings = self._settings
+        count = self._model.count_tokens
+        shown = sum(count(one.text) * 2 for one in self._book.like(text, count=settings.examples))
+        most = settings.max_output_tokens
+
+        def of(messages: Sequence[Any], *, more: int = 0) -> int:
+            return sum(count(message.content) for message in messages) + shown + more + most
+
+        needed = {"entity_extraction": settings.samples * of(self._questions.entities(chunk, menu))}
+        if settings.mode == "two-stage":
+            relations = self._questions.relations(chunk, menu, ())
+            needed["relation_extraction"] = settings.samples * of(relations, more=_USUAL_THINGS)
+        if self._grounding_model is not None:
+            needed["grounding"] = of(self._questions.grounding(chunk, ()), more=_USUAL_THINGS)
+        return needed
+
+
+class RunningExtractor:
+    """The extractor at work for one run."""
+
+    def __init__(self, owner: ModelExtractor, supervisors: Sequence[RequestSupervisor]) -> None:
+        self._owner = owner
+        self._settings = owner._settings
+        self._questions = owner._questions
+        self._reader = owner._reader
+        self._supervisors = supervisors
+        self._asker = Asker(supervisors[0], self._settings)
+        # The second model is asked once: its answer is a check, not a vote.
+        single = msgspec.structs.replace(self._settings, samples=1, ask_confidence=False)
+        self._second = Asker(supervisors[-1], single) if len(supervisors) > 1 else None
+
+    @property
+    def name(self) -> str:
+        return self._owner.name
+
+    @property
+    def version(self) -> str:
+        return self._owner.version
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self._owner.settings
+
+    @property
+    def verifies(self) -> bool:
+        return self._second is not None
+
+    async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
+        """The names of the chunk; in joint mode its claims too. A chunk that is about nothing asks nobody."""
+        menu = self._owner.menu(focus)
+        if not menu.classes:
+            return Found()
+        messages = self._questions.entities(chunk, menu)
+        if self._settings.mode == "joint":
+            return await self._joint(chunk, menu, messages)
+        replies = await self._asker.samples("entity_extraction", messages, EntityReply)
+        names = self._agree([[_typed(one, menu) for one in reply.entities] for reply in replies])
+        values = self._agree([[Said(_plain(value)) for value in reply.values] for reply in replies])
+        read = self._reader.mentions(
+            chunk, names, [value.what for value in values if value.what], with_values=menu.takes_values
+        )
+        return Found(read.mentions, rejected=read.rejected)
+
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
+        """The claims between the mentions; nothing is asked where there is nothing to relate."""
+        menu = self._owner.menu(focus)
+        things = read_things(mentions)
+        names = sum(thing.mention.kind != "literal" for thing in things)
+        if self._settings.mode == "joint" or not menu.properties or not names or len(things) == 1:
+            return Found()
+        messages = self._questions.relations(chunk, menu, things)
+        replies = await self._asker.samples("relation_extraction", messages, RelationReply)
+        facts = self._agree(
+            [
+                [
+                    Said((one.subject, menu.property_at(one.property), one.object), one.confidence)
+                    for one in reply.relations
+                ]
+                for reply in replies
+            ]
+        )
+        return Found(tuple(self._reader.claims(chunk, things, facts)))
+
+    async def verify(self, chunk: Chunk, claims: Sequence[Claim]) -> tuple[bool, ...]:
+        """What the second model says of each claim; all stand where there is none."""
+        if self._second is None or not claims:
+            return (True,) * len(claims)
+        messages = self._questions.grounding(chunk, claims)
+        reply = await self._second.answer("grounding", messages, GroundingReply)
+        supported = set(reply.supported)
+        return tuple(number in supported for number in range(1, len(claims) + 1))
+
+    def usage(self) -> tuple[StageUsage, ...]:
+        """What was spent and saved, by stage and model."""
+        return tuple(one for supervisor in self._supervisors for one in _lines(supervisor))
+
+    async def _joint(self, chunk: Chunk, menu: Menu, messages: Any) -> Found[Mention]:
+        replies = await self._asker.samples("entity_extraction", messages, JointReply)
+        names = self._agree([[_typed(one, menu) for one in reply.entities] for reply in replies])
+        facts = self._agree(
+            [
+                [
+                    Said((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), one.confidence)
+                    for one in reply.relations
+                ]
+                for reply in replies
+            ]
+        )
+        read, claims = self._reader.joint(chunk, names, facts)
+        return Found(read.mentions, claims=tuple(claims), rejected=read.rejected)
+
+    def _agree(self, samples: list[list[Said[Any]]]) -> list[Any]:
+        return agree(samples, minimum=self._settings.minimum_agreement)
+
+
+def prompt_identity(
+    model: str,
+    *,
+    settings: PromptSettings,
+    versions: Mapping[str, str],
+    examples: str,
+    grounding_model: str | None,
+) -> dict[str, Any]:
+    """What of an extractor by a model goes into the key, as JSON values."""
+    identity: dict[str, Any] = {
+        "model": model,
+        "prompts": dict(versions),
+        "examples": examples,
+        **msgspec.to_builtins(settings),
+    }
+    if grounding_model is not None:
+        identity["grounding_model"] = grounding_model
+        identity["prompts"]["grounding"] = prompt("grounding").identity
+    return identity
+
+
+def _typed(one: Any, menu: Menu) -> Said[tuple[str, str]]:
+    return Said((_plain(one.name), menu.class_at(one.type)), one.confidence)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _lines(supervisor: RequestSupervisor) -> list[StageUsage]:
+    raise NotImplementedError

@@ -1,0 +1,61 @@
+"""Where a name that a model gave stands in the text.
+
+Rule: a name is found as it is written, as whole words, with any blanks between them; else in another case. Longer
+names come first, and places do not overlap. A name that stands nowhere gets no place, and the guard will refuse it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from sameas.extraction.graph import Span
+from sameas.extraction.lexicon.phrases import is_unspaced
+
+# A name that stands oftener than this in one chunk is a word like any other; the first places are enough.
+_MOST_PLACES = 50
+
+
+def locate(text: str, names: Iterable[str]) -> Mapping[str, tuple[Span, ...]]:
+    """The places of each name, from left to right; none for a name that is not there."""
+    ordered = sorted(set(names), key=lambda name: (-len(name), name))
+    taken = bytearray(len(text))
+    found: dict[str, tuple[Span, ...]] = {}
+    for name in ordered:
+        spans = [span for span in places(text, name) if not any(taken[span.start : span.end])]
+        for span in spans:
+            taken[span.start : span.end] = b"\1" * (span.end - span.start)
+        found[name] = tuple(spans)
+    return found
+
+
+def places(text: str, name: str) -> list[Span]:
+    """Where a name stands, whatever else stands there."""
+    words = name.split()
+    if not words:
+        return []
+    pattern = r"\s+".join(map(re.escape, words))
+    left = "" if is_unspaced(words[0][0]) else r"(?<!\w)"
+    right = "" if is_unspaced(words[-1][-1]) else r"(?!\w)"
+    whole = f"{left if words[0][0].isalnum() else ''}{pattern}{right if words[-1][-1].isalnum() else ''}"
+    for flags in (0, re.IGNORECASE):
+        spans = []
+        for match in re.finditer(whole, text, flags):
+            spans.append(Span(match.start(), match.end()))
+            if len(spans) == _MOST_PLACES:
+                break
+        if spans:
+            return spans
+    return []
+
+
+def nearest(subjects: Iterable[Span], objects: Iterable[Span]) -> tuple[Span, Span] | None:
+    """The two places that are closest to each other; of equals, the first in the text."""
+    pairs = [(one, other) for one in subjects for other in objects if not _overlap(one, other)]
+    return min(pairs, key=lambda pair: (_distance(*pair), pair[0], pair[1]), default=None)
+
+
+def _distance(one: Span, other: Span) -> int:
+    return max(one.start, other.start) - min(one.end, other.end)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

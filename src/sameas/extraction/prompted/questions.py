@@ -1,0 +1,79 @@
+"""The questions about a chunk, as the messages that are sent.
+
+Rule: a question depends on the chunk's text, its focus, the examples and the prompts, and on nothing else: equal
+questions are equal to the byte, whatever else the document and the ontology hold.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sameas.extraction.chunking import Chunk
+from sameas.extraction.graph import Claim
+from sameas.extraction.prompted.examples import ExampleBook
+from sameas.extraction.prompted.prompt import fence, prompt
+from sameas.extraction.prompted.reading import Thing
+from sameas.extraction.prompted.settings import PromptSettings
+from sameas.extraction.prompted.signatures import Menu, Signatures
+from sameas.llm.models import Message
+from sameas.llm.timeouts import StageName
+
+_SURE = '\nGive each item a "confidence" from 0 to 100.'
+
+
+class Questions:
+    """Writes the questions for one ontology."""
+
+    def __init__(self, signatures: Signatures, *, examples: ExampleBook, settings: PromptSettings) -> None:
+        self._signatures = signatures
+        self._examples = examples
+        self._settings = settings
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The prompts in use, for the key."""
+        names = ("joint",) if self._settings.mode == "joint" else ("entities", "relations")
+        return {name: prompt(name).identity for name in (*names, "repair")}  # type: ignore[arg-type]
+
+    def entities(self, chunk: Chunk, menu: Menu) -> tuple[Message, ...]:
+        """What does the chunk name? In joint mode, also: and how is it related?"""
+        name = self._settings.mode == "joint"
+        return prompt("joint" if name else "entities").messages(
+            classes=menu.class_lines,
+            properties=menu.property_lines or "none",
+            examples=self._shown(chunk, menu, "entity_extraction"),
+            text=chunk.text,
+            fence=fence(chunk.text),
+        )
+
+    def relations(self, chunk: Chunk, menu: Menu, things: Sequence[Thing]) -> tuple[Message, ...]:
+        """How are these things of the chunk related?"""
+        return prompt("relations").messages(
+            properties=menu.property_lines,
+            examples=self._shown(chunk, menu, "relation_extraction"),
+            text=chunk.text,
+            fence=fence(chunk.text),
+            things="\n".join(self._thing_line(number, thing) for number, thing in enumerate(things, 1)),
+        )
+
+    def grounding(self, chunk: Chunk, claims: Sequence[Claim]) -> tuple[Message, ...]:
+        """Which of these does the chunk say?"""
+        lines = (
+            f"{number} {_plain(claim.subject.text)} | {self._signatures.label(claim.predicate)} | "
+            f"{_plain(claim.object.text)}"
+            for number, claim in enumerate(claims, 1)
+        )
+        return prompt("grounding").messages(text=chunk.text, fence=fence(chunk.text), statements="\n".join(lines))
+
+    def _thing_line(self, number: int, thing: Thing) -> str:
+        mention = thing.mention
+        kinds = "value" if mention.kind == "literal" else "|".join(map(self._signatures.label, mention.types))
+        return f"{number} {_plain(mention.text)}, {kinds}"
+
+    def _shown(self, chunk: Chunk, menu: Menu, stage: StageName) -> str:
+        settings = self._settings
+        shown = self._examples.shown(chunk.text, menu, mode=settings.mode, stage=stage, count=settings.examples)
+        return shown + (_SURE if settings.ask_confidence else "")
+
+
+def _plain(text: str) -> str:
+    """On one line, or a name of two lines would look like two."""
+    return " ".join(text.split())

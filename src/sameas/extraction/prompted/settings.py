@@ -1,0 +1,42 @@
+"""How a model is asked: everything here can change its answers, and all of it is in the extraction's key."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+ExtractionMode: TypeAlias = Literal["two-stage", "joint"]
+
+
+class PromptSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of the questions; those of the control services are elsewhere, because they change no answer."""
+
+    mode: ExtractionMode = "two-stage"
+    samples: int = 1
+    """How often each question is asked; with more than one, confidence is the share of answers that agree."""
+    temperature: float = 0.0
+    """For a single sample; several are asked at `sample_temperature`, or they would all be the same."""
+    sample_temperature: float = 0.7
+    minimum_agreement: float = 0.5
+    examples: int = 3
+    """How many of the given examples a question shows."""
+    ask_confidence: bool = False
+    """Ask the model how sure it is; without it confidence comes from a rule."""
+    max_output_tokens: int = 600
+    repair_output_tokens: int = 1800
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise ValueError("samples must be at least 1")
+        if not (0 <= self.temperature <= 2 and 0 < self.sample_temperature <= 2):
+            raise ValueError("temperature must be from 0 to 2, and that of several samples above 0")
+        if not 0 < self.minimum_agreement <= 1:
+            raise ValueError("minimum_agreement must be above 0 and at most 1")
+        if self.examples < 0:
+            raise ValueError("examples must not be negative")
+        if not 1 <= self.max_output_tokens <= self.repair_output_tokens:
+            raise ValueError("max_output_tokens must be at least 1, and repair_output_tokens no less")
+
+    @property
+    def heat(self) -> float:
+        """The temperature of a question."""
+        return self.temperature if self.samples == 1 else self.sample_temperature

@@ -1,0 +1,274 @@
+"""Models of every provider, through pydantic-ai: the one place that knows its names.
+
+Rule: one attempt per ask. The clients' own retries are switched off, because who asks counts attempts, tokens and time.
+Keys and addresses are handed in; the clients find neither in the environment. A time-out bounds the whole reply, so
+that a server which sends a byte now and then cannot keep a call for ever.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from sameas.llm.address import NEED_KEYS, ModelAddress, parse_address
+from sameas.llm.models import Ask, Finish, Message, Model, ModelError, Reply
+from sameas.llm.prices import Price
+from sameas.llm.tokens import counter_for
+from sameas.llm.usage import believable, own_usage
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+    from pydantic_ai import models as provided
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+# Whoever limits the rate decides how many connections there are.
+KEPT_CONNECTIONS = 100
+
+# Marks of models that refuse to be told a temperature.
+_WITHOUT_TEMPERATURE = ("openai_supports_reasoning", "anthropic_disallows_sampling_settings")
+
+_FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
+
+
+class Link(msgspec.Struct, frozen=True):
+    """The client of one event loop."""
+
+    client: "AsyncClient"
+    model: "provided.Model[Any]"
+
+
+class AdaptedModel:
+    """A provider's model behind our contract."""
+
+    def __init__(
+        self,
+        address: ModelAddress,
+        *,
+        api_key: str | None,
+        timeout: float,
+        price: Price | None,
+    ) -> None:
+        self._address = address
+        self._api_key = api_key
+        self._timeout = timeout
+        self._price = price
+        self._counter = counter_for(address.provider, address.model)
+        # Sockets belong to the loop that opened them.
+        self._links: WeakKeyDictionary[asyncio.AbstractEventLoop, Link] = WeakKeyDictionary()
+
+    @property
+    def name(self) -> str:
+        return self._address.name
+
+    @property
+    def price(self) -> Price | None:
+        return self._price
+
+    def __repr__(self) -> str:
+        return f"<model {self.name}>"
+
+    def count_tokens(self, text: str) -> int:
+        return self._counter.count(text)
+
+    async def ask(self, ask: Ask) -> Reply:
+        link = self._link()
+        request = _request_of(ask, link.model, timeout=self._timeout)
+        try:
+            async with asyncio.timeout(self._timeout):
+                response = await link.model.request(*request)
+            reply = self._reply(ask, response)
+        except ModelError as error:
+            failure = error
+        except TimeoutError:
+            failure = ModelError(
+                f"{self.name}: no whole answer within {self._timeout:g} s; raise the time-out or ask for less",
+                code="timeout",
+                usage=own_usage(ask, "", count=self.count_tokens),
+            )
+        except Exception as error:
+            failure = self._failure(ask, error)
+        else:
+            return reply
+        # Raised out here, so that the client's exception, which holds the request and its key, does not hang on it.
+        raise failure
+
+    async def close(self) -> None:
+        """Close the connections of the running loop."""
+        link = self._links.pop(asyncio.get_running_loop(), None)
+        if link is not None:
+            await link.client.aclose()
+
+    def _link(self) -> Link:
+        loop = asyncio.get_running_loop()
+        link = self._links.get(loop)
+        if link is None:
+            link = self._links[loop] = _open_link(self._address, api_key=self._api_key, timeout=self._timeout)
+        return link
+
+    def _reply(self, ask: Ask, response: "ModelResponse") -> Reply:
+        text = "".join(part.content for part in response.parts if part.part_kind == "text")
+        finish = _FINISHES.get(response.finish_reason, "other")
+        if finish == "refusal" and not text:
+            text = str((response.provider_details or {}).get("refusal") or "")
+        usage = believable(
+            ask,
+            text,
+            input_tokens=response.usage.input_tokens,
+            output_tokens=response.usage.output_tokens,
+            count=self.count_tokens,
+        )
+        if not text and finish in ("stop", "other"):
+            raise ModelError(f"{self.name}: the answer is empty", code="malformed", usage=usage)
+        return Reply(text, usage, finish, self.name)
+
+    def _failure(self, ask: Ask, error: Exception) -> ModelError:
+        from sameas.llm.faults import translate
+
+        spent = own_usage(ask, "", count=self.count_tokens)
+        return translate(error, model=self.name, api_key=self._api_key, spent=spent)
+
+
+def open_model(
+    address: str,
+    *,
+    api_key: str | None = None,
+    timeout: float,
+    url: str | None = None,
+    price: Price | None = None,
+) -> Model:
+    """See `sameas.llm.models.open_model`."""
+    parsed = parse_address(address, url=url)
+    if not timeout > 0:
+        raise ValueError("timeout must be positive, in seconds")
+    if parsed.provider in NEED_KEYS and not api_key:
+        raise ValueError(
+            f"{parsed.name} needs a key: give api_key, or set the provider's variable for the command line"
+        )
+    try:
+        import pydantic_ai  # noqa: F401
+    except ImportError:
+        raise ValueError("language models need another package: pip install 'sameas[llm]'") from None
+    return AdaptedModel(parsed, api_key=api_key or None, timeout=timeout, price=price)
+
+
+def _request_of(ask: Ask, model: "provided.Model[Any]", *, timeout: float) -> tuple[Any, Any, Any]:
+    """What pydantic-ai takes for an ask: messages, settings, parameters."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.settings import ModelSettings
+
+    # Reading a text takes no long thoughts, and they would use up the tokens of the reply.
+    settings = ModelSettings(max_tokens=ask.max_output_tokens, seed=ask.sample, timeout=timeout, thinking=False)
+    if not any(model.profile.get(mark) for mark in _WITHOUT_TEMPERATURE):
+        settings["temperature"] = ask.temperature
+    # A model that cannot be held to a schema is told of it instead; whoever asks validates either way.
+    is_native = bool(model.profile.get("supports_json_schema_output", False))
+    parameters = ModelRequestParameters(
+        output_mode="native" if is_native else "prompted",
+        output_object=OutputObjectDefinition(json_schema=dict(ask.schema), name=ask.schema_name),
+        # Nothing is added to what is asked.
+        prompted_output_template=False if is_native else None,
+        allow_text_output=True,
+    )
+    return _messages(ask.messages), settings, parameters
+
+
+def _messages(messages: tuple[Message, ...]) -> "list[ModelMessage]":
+    from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, TextPart, UserPromptPart
+
+    found: list[ModelMessage] = []
+    for message in messages:
+        match message.role:
+            case "system":
+                found.append(ModelRequest(parts=[SystemPromptPart(message.content)]))
+            case "user":
+                found.append(ModelRequest(parts=[UserPromptPart(message.content)]))
+            case "assistant":
+                found.append(ModelResponse(parts=[TextPart(message.content)]))
+    return found
+
+
+def _open_link(address: ModelAddress, *, api_key: str | None, timeout: float) -> Link:
+    from httpx2 import Limits
+
+    from sameas.llm.reply_client import ReplyClient
+
+    client = ReplyClient(
+        timeout=timeout,
+        limits=Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
+        trust_env=not address.is_local,
+    )
+    # The clients look into the environment for a key unless they are given one; servers without keys ignore this one.
+    key = api_key or "none"
+    return Link(client, _OPENERS[address.provider](address, key, client))
+
+
+def _open_openai(address: ModelAddress, api_key: str, client: "AsyncClient") -> "provided.Model[Any]":
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles import merge_profile
+    from pydantic_ai.providers.ollama import OllamaProvider
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    sdk = AsyncOpenAI(api_key=api_key, base_url=address.url, max_retries=0, http_client=client)
+    match address.provider:
+        case "ollama":
+            ollama = OllamaModel(address.model, provider=OllamaProvider(openai_client=sdk))
+            profile = merge_profile(ollama.profile, _older_limit())
+            return OllamaModel(address.model, provider=OllamaProvider(openai_client=sdk), profile=profile)
+        case "compatible":
+            provider = OpenAICompatibleProvider("compatible", openai_client=sdk)
+            profile = merge_profile(provider.model_profile(address.model), _compatible_profile())
+            return OpenAIChatModel(address.model, provider=provider, profile=profile)
+        case _:
+            return OpenAIChatModel(address.model, provider=OpenAIProvider(openai_client=sdk))
+
+
+def _compatible_profile() -> "OpenAIModelProfile":
+    """vLLM, llama.cpp and their like take a schema, and some of their templates one system message only."""
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+    return OpenAIModelProfile(
+        **_older_limit(), supports_json_schema_output=True, openai_chat_supports_multiple_system_messages=False
+    )
+
+
+def _older_limit() -> "OpenAIModelProfile":
+    """Servers that follow OpenAI's interface know the older name of the limit, and not all of them the newer."""
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+    return OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False)
+
+
+def _open_anthropic(address: ModelAddress, api_key: str, client: "AsyncClient") -> "provided.Model[Any]":
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    sdk = AsyncAnthropic(api_key=api_key, base_url=address.url, max_retries=0, http_client=client)
+    return AnthropicModel(address.model, provider=AnthropicProvider(anthropic_client=sdk))
+
+
+def _open_google(address: ModelAddress, api_key: str, client: "AsyncClient") -> "provided.Model[Any]":
+    from google.genai.types import HttpRetryOptions
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    provider = GoogleProvider(
+        api_key=api_key, base_url=address.url, http_client=client, retry_options=HttpRetryOptions(attempts=1)
+    )
+    return GoogleModel(address.model, provider=provider)
+
+
+_OPENERS: dict[str, Callable[[ModelAddress, str, "AsyncClient"], "provided.Model[Any]"]] = {
+    "openai": _open_openai,
+    "ollama": _open_openai,
+    "compatible": _open_openai,
+    "anthropic": _open_anthropic,
+    "google": _open_google,
+}

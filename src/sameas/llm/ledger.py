@@ -1,0 +1,123 @@
+"""What a run's calls used, by stage and model, and what the memo saved.
+
+Rule: only what was really used counts, in tokens as the server told them, or as counted here where it told nothing
+(`unreported`). A cost that is not known is None and never 0.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+import msgspec
+
+from sameas.llm.models import Usage
+from sameas.llm.prices import Price
+
+
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One stage with one model. `failed` calls had no reply; `saved` is what the memo's answers cost when they were
+    new.
+    """
+
+    stage: str
+    model: str
+    calls: int = 0
+    failed: int = 0
+    unreported: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Decimal | None = Decimal(0)
+    waited_ms: int = 0
+    memo_hits: int = 0
+    saved_tokens: int = 0
+    saved_cost: Decimal | None = Decimal(0)
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class UsageReport(msgspec.Struct, frozen=True, rename="camel"):
+    """The rows, by stage and model in order, and their sum."""
+
+    rows: tuple[UsageRow, ...]
+
+    @property
+    def total(self) -> UsageRow:
+        return added(self.rows, stage="total", model="all")
+
+
+def added(rows: Iterable[UsageRow], *, stage: str, model: str) -> UsageRow:
+    """The sum of rows; its cost is unknown where one of theirs is."""
+    total = UsageRow(stage=stage, model=model)
+    for row in rows:
+        total = msgspec.structs.replace(
+            total,
+            calls=total.calls + row.calls,
+            failed=total.failed + row.failed,
+            unreported=total.unreported + row.unreported,
+            input_tokens=total.input_tokens + row.input_tokens,
+            output_tokens=total.output_tokens + row.output_tokens,
+            cost=_sum(total.cost, row.cost),
+            waited_ms=total.waited_ms + row.waited_ms,
+            memo_hits=total.memo_hits + row.memo_hits,
+            saved_tokens=total.saved_tokens + row.saved_tokens,
+            saved_cost=_sum(total.saved_cost, row.saved_cost),
+        )
+    return total
+
+
+class UsageLedger:
+    """Collects what the calls of one run used."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], UsageRow] = {}
+
+    def called(
+        self, stage: str, model: str, *, usage: Usage | None, price: Price | None, waited: float, has_reply: bool
+    ) -> None:
+        """A call was made; `usage` is None where a failed one used nothing."""
+        spent = usage or Usage(0, 0, reported=True)
+        self._add(
+            UsageRow(
+                stage=stage,
+                model=model,
+                calls=1,
+                failed=int(not has_reply),
+                unreported=int(not spent.reported),
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+                cost=cost_of(spent, price),
+                waited_ms=round(waited * 1000),
+            )
+        )
+
+    def saved(self, stage: str, model: str, *, usage: Usage, price: Price | None) -> None:
+        """A call was not made: the memo had its answer."""
+        self._add(
+            UsageRow(
+                stage=stage,
+                model=model,
+                memo_hits=1,
+                saved_tokens=usage.total_tokens,
+                saved_cost=cost_of(usage, price),
+            )
+        )
+
+    def report(self) -> UsageReport:
+        return UsageReport(tuple(row for _, row in sorted(self._rows.items())))
+
+    def _add(self, row: UsageRow) -> None:
+        key = row.stage, row.model
+        kept = self._rows.get(key)
+        self._rows[key] = row if kept is None else added((kept, row), stage=row.stage, model=row.model)
+
+
+def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
+    """What the tokens cost; None where the price is not known and something was used."""
+    if price is None:
+        return None if usage.total_tokens else Decimal(0)
+    return price.cost(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+
+
+def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    return None if one is None or other is None else one + other

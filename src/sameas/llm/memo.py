@@ -1,0 +1,125 @@
+"""A reply is paid for once: the memo of calls, in any store, shared by every process that uses it.
+
+Rule: a call is known by exactly what is sent and to which model, and by nothing else: no secret, no address, no
+time-out. While one caller asks, others with the same ask wait and share the reply. Only a whole reply that its caller
+found valid is kept; another is handed to the one who asked, and the next caller asks again. What is kept stays until
+it is forgotten, or for a retention.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from sameas.identity.key import content_key
+from sameas.llm.errors import CallRefused
+from sameas.llm.models import Ask, Reply
+from sameas.once.codec import codec_for, unpack
+from sameas.once.context import Context
+from sameas.once.engine import AsyncEngine
+from sameas.once.errors import InProgress, OutcomeUnknown, Superseded
+
+SCOPE: Final = "model-call"
+# Longer than a call may wait for the limiter and try again, so that nobody pays because somebody else had to wait.
+WAIT_FOR: Final = 900.0
+# What is sent besides the ask, by the adapters: a change there makes other replies.
+WIRE_VERSION: Final = 1
+
+Check = Callable[[Reply], bool]
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """A reply, and whether it was there already, so that nothing was spent on it now."""
+
+    reply: Reply
+    was_kept: bool
+
+
+class CallMemo:
+    """Remembers the replies of models for one tenant. `retention` is in seconds; None keeps them until forgotten."""
+
+    def __init__(
+        self, engine: AsyncEngine, tenant: str = "", *, retention: float | None = None, wait_for: float = WAIT_FOR
+    ) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._retention = retention
+        self._wait_for = wait_for
+
+    async def ask(
+        self, model: str, ask: Ask, call: Callable[[], Awaitable[Reply]], *, is_valid: Check | None = None
+    ) -> Remembered:
+        """The reply that is kept, or that of `call()`, which is kept if it is whole and `is_valid` says so."""
+        made: list[Reply] = []
+
+        async def work(_: Context) -> Reply:
+            reply = await call()
+            made.append(reply)
+            if reply.finish != "stop" or not (is_valid is None or is_valid(reply)):
+                raise _NotKept
+            return reply
+
+        try:
+            record = await self._engine.record(
+                work,
+                scope=SCOPE,
+                key=call_key(model, ask),
+                namespace="content",
+                tenant=self._tenant,
+                retention=self._retention,
+                wait_for=self._wait_for,
+                result_type=Reply,
+                tags=(model_tag(model),),
+            )
+        except (_NotKept, OutcomeUnknown, Superseded):
+            # The reply is here and good; only the memo does not have it.
+            if not made:
+                raise
+            return Remembered(made[-1], was_kept=False)
+        except InProgress as error:
+            raise CallRefused(
+                "The same call is being made elsewhere and takes too long; try again later.",
+                retry_after=error.retry_after,
+            ) from error
+        return Remembered(record.result, was_kept=not made)
+
+    async def find(self, model: str, ask: Ask) -> Reply | None:
+        """The reply that is kept, without asking anybody."""
+        record = await self._engine.read(SCOPE, call_key(model, ask), tenant=self._tenant, namespace="content")
+        if record is None or record.state != "done" or record.outcome is None:
+            return None
+        reply: Reply = unpack(record.outcome, codec_for(Reply))
+        return reply
+
+    async def forget(self, model: str | None = None) -> int:
+        """Forget the replies of a model, or of all; returns how many went."""
+        tag = None if model is None else model_tag(model)
+        return await self._engine.forget_where(tenant=self._tenant, scope=SCOPE, tag=tag)
+
+    async def forget_call(self, model: str, ask: Ask) -> bool:
+        """Forget one reply. False where there was none."""
+        return await self._engine.forget(SCOPE, call_key(model, ask), tenant=self._tenant, namespace="content")
+
+
+class _NotKept(Exception):
+    """Tells the engine to give the claim back."""
+
+
+def call_key(model: str, ask: Ask) -> str:
+    """The identity of a call."""
+    sent: dict[str, Any] = {
+        "wire": WIRE_VERSION,
+        "model": model,
+        "messages": [[message.role, message.content] for message in ask.messages],
+        "schema": ask.schema,
+        "schema_name": ask.schema_name,
+        "max_output_tokens": ask.max_output_tokens,
+        "temperature": ask.temperature,
+        "sample": ask.sample,
+    }
+    return content_key(sent)
+
+
+def model_tag(model: str) -> str:
+    """Under which all replies of a model are found."""
+    return f"model:{model}"

@@ -1,0 +1,229 @@
+"""Asks a model on behalf of one run: memo, then budget, then limiter, then the stage's time, then the model.
+
+Rule: what is remembered costs nothing; what is asked was reserved first and is settled with what it used, whether it
+was answered, failed or cancelled. A failure that may pass is tried again after a jittered wait, inside the stage's
+time and never in vain. The supervisor names how the run ended; it never decides what a result is worth.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+from random import Random
+from typing import Protocol, TypeVar, cast
+
+import msgspec
+
+from sameas.llm.budget import Reservation, TokenBudgetService
+from sameas.llm.errors import CallRefused
+from sameas.llm.ledger import UsageLedger, UsageReport, cost_of
+from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.models import Ask, Model, ModelError, Reply, Usage
+from sameas.llm.outcomes import RunOutcome, name_outcome
+from sameas.llm.signals import Listener, MemoHit, Retrying, tell
+from sameas.llm.timeouts import (
+    STAGES,
+    StageName,
+    StageTimedOutError,
+    StageTimeoutService,
+    hard_limit_passed,
+    time_left,
+)
+from sameas.llm.usage import count_input
+
+T = TypeVar("T")
+
+# After these an earlier result may be better than none; after a time-out or a cancellation the next request goes on.
+FALLBACK_AFTER = frozenset({"circuit_open", "budget_spent"})
+
+
+class Backoff(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait before another try: doubling from the first, up to the longest, less up to half at random."""
+
+    first: float = 1.0
+    longest: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.first <= self.longest:
+            raise ValueError("a backoff needs 0 < first <= longest, in seconds")
+
+    def wait(self, failures: int, random: Random) -> float:
+        return min(self.longest, self.first * 2.0 ** min(failures - 1, 30)) * (0.5 + random.random() / 2)
+
+
+class Memo(Protocol):
+    """What remembers the replies to calls (`CallMemo`)."""
+
+    async def ask(self, model: str, ask: Ask, call: Callable[[], Awaitable[Reply]]) -> tuple[Reply, bool]:
+        """The reply, and whether it was remembered; `call` is made when it was not."""
+        ...
+
+
+class _Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call may use at most."""
+
+    stage: str
+    ask: Ask
+    input_tokens: int
+    tokens: int
+    cost: Decimal
+
+
+class RequestSupervisor:
+    """The calls of one run.
+
+    `retries` is how often a failed call is made again; calls that the server refused only for being too many
+    (`rate_limited`) have `patience` of their own, because the limiter makes them wait. `timeouts` apply where no stage
+    is timing the work already, as the pipeline does.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        limiter: CentralRateLimiterService,
+        budget: TokenBudgetService | None = None,
+        memo: Memo | None = None,
+        timeouts: StageTimeoutService | None = None,
+        run_id: str = "",
+        on_signal: Listener | None = None,
+        retries: int = 2,
+        patience: int = 8,
+        backoff: Backoff | None = None,
+        random: Random | None = None,
+    ) -> None:
+        if retries < 0 or patience < 0:
+            raise ValueError("retries and patience must not be negative")
+        if budget is not None and budget.cost_limit is not None and model.price is None:
+            raise ValueError(
+                f"a cost limit needs a price, and that of {model.name} is not known: limit its tokens instead"
+            )
+        self.model = model
+        self._limiter = limiter
+        self._budget = budget
+        self._memo = memo
+        self._timeouts = timeouts or StageTimeoutService()
+        self._run_id = run_id
+        self._listener = on_signal
+        self._retries = retries
+        self._patience = patience
+        self._backoff = backoff or Backoff()
+        self._random = random or Random()
+        self._ledger = UsageLedger()
+        self._stopped_by: set[str] = set()
+
+    @property
+    def usage(self) -> UsageReport:
+        """By stage and model: calls, tokens, cost, and what the memo saved."""
+        return self._ledger.report()
+
+    @property
+    def stopped_by(self) -> frozenset[str]:
+        """The codes of what kept calls from an answer, such as `budget_spent` or `circuit_open`."""
+        return frozenset(self._stopped_by)
+
+    async def ask(self, stage: str, ask: Ask) -> Reply:
+        """The reply; raises `ModelError` after the last try, `CallRefused` where no call may be made, and
+        `StageTimedOutError`.
+        """
+        if stage not in STAGES:
+            raise ValueError(f"no such stage: {stage}; the stages are {', '.join(STAGES)}")
+        try:
+            if self._memo is None:
+                return await self._timed(stage, ask)
+            reply, is_remembered = await self._memo.ask(self.model.name, ask, lambda: self._timed(stage, ask))
+        except (ModelError, CallRefused) as error:
+            self._stopped_by.add(error.code)
+            raise
+        except StageTimedOutError:
+            self._stopped_by.add("stage_timed_out")
+            raise
+        if is_remembered:
+            self._ledger.saved(stage, self.model.name, usage=reply.usage, price=self.model.price)
+            tell(self._listener, MemoHit(stage=stage, model=self.model.name, tokens=reply.usage.total_tokens))
+        return reply
+
+    def outcome(self, *, entities: int, relations: int, is_fallback: bool = False) -> RunOutcome:
+        """The name of how the run ended, with so much to show."""
+        return name_outcome(
+            entities=entities, relations=relations, ended_early=bool(self._stopped_by), is_fallback=is_fallback
+        )
+
+    async def earlier(self, find: Callable[[], Awaitable[T | None]] | None) -> T | None:
+        """An earlier complete result of the same text, where the circuit or the budget stopped this run.
+
+        Giving `find` is opting in: it looks for what an older ontology or prompt led to. What it finds is answered as
+        FALLBACK_CACHE and never kept as this run's result.
+        """
+        if find is None or not self._stopped_by & FALLBACK_AFTER:
+            return None
+        return await find()
+
+    async def _timed(self, stage: str, ask: Ask) -> Reply:
+        if time_left() is not None:
+            return await self._tries(stage, ask)
+        return await self._timeouts.with_timeout(cast("StageName", stage), lambda: self._tries(stage, ask))
+
+    async def _tries(self, stage: str, ask: Ask) -> Reply:
+        plan = self._planned(stage, ask)
+        failures = refusals = 0
+        while True:
+            try:
+                return await self._try(plan)
+            except ModelError as error:
+                if error.code == "rate_limited":
+                    refusals += 1
+                else:
+                    failures += 1
+                # What the server asked for is waited for at the limiter, together with everybody else.
+                at_limiter = error.code == "rate_limited" or bool(error.retry_after)
+                wait = 0.0 if at_limiter else self._backoff.wait(failures, self._random)
+                left = time_left()
+                is_last = failures > self._retries or refusals > self._patience
+                if not error.is_retryable or is_last or (left is not None and wait >= left):
+                    raise
+                self._announce(stage, error, attempt=failures + refusals, wait=error.retry_after or wait)
+            await asyncio.sleep(wait)
+
+    def _planned(self, stage: str, ask: Ask) -> _Plan:
+        input_tokens = count_input(ask, count=self.model.count_tokens)
+        most = Usage(input_tokens, ask.max_output_tokens, reported=False)
+        cost = cost_of(most, self.model.price) or Decimal(0)
+        return _Plan(stage=stage, ask=ask, input_tokens=input_tokens, tokens=most.total_tokens, cost=cost)
+
+    async def _try(self, plan: _Plan) -> Reply:
+        reservation = None if self._budget is None else self._budget.reserve(plan.stage, plan.tokens, cost=plan.cost)
+        try:
+            async with self._limiter.slot(self._run_id, plan.tokens, on_signal=self._listener) as permit:
+                try:
+                    reply = await self.model.ask(plan.ask)
+                except ModelError as error:
+                    self._settle(plan, reservation, error.usage, waited=permit.waited_seconds, has_reply=False)
+                    raise
+                except asyncio.CancelledError:
+                    # What was sent was read, as far as anybody knows.
+                    sent = Usage(plan.input_tokens, 0, reported=False)
+                    if hard_limit_passed():
+                        permit.failed(ModelError("no reply within the stage's time", code="timeout", usage=sent))
+                    self._settle(plan, reservation, sent, waited=permit.waited_seconds, has_reply=False)
+                    raise
+                permit.reconcile(reply.usage.total_tokens)
+                self._settle(plan, reservation, reply.usage, waited=permit.waited_seconds, has_reply=True)
+                return reply
+        finally:
+            if reservation is not None:
+                # Nothing if it was settled; else the call was never made.
+                reservation.release()
+
+    def _settle(
+        self, plan: _Plan, reservation: Reservation | None, usage: Usage | None, *, waited: float, has_reply: bool
+    ) -> None:
+        price = self.model.price
+        self._ledger.called(plan.stage, self.model.name, usage=usage, price=price, waited=waited, has_reply=has_reply)
+        if reservation is not None and usage is not None:
+            reservation.settle(usage.total_tokens, cost=cost_of(usage, price) or Decimal(0))
+
+    def _announce(self, stage: str, error: ModelError, *, attempt: int, wait: float) -> None:
+        tell(
+            self._listener,
+            Retrying(stage=stage, attempt=attempt + 1, wait_ms=round(wait * 1000), code=error.code, message=str(error)),
+        )

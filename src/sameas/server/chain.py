@@ -1,0 +1,62 @@
+"""Documents numbered from 1 without gaps, in whatever store the service has: what one process adds, all can read.
+
+Rule: number n + 1 is a record of the once engine, so of two processes that add at the same time one gets the number and
+the other reads what is there and takes the next. Nothing is ever changed; reading one number is one round trip in
+every kind of store.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+
+from sameas.once.codec import codec_for, unpack
+from sameas.once.engine import AsyncEngine
+from sameas.once.record import State
+
+T = TypeVar("T")
+
+
+class Chain(Generic[T]):
+    """The documents of one type under one name of one tenant."""
+
+    def __init__(
+        self, engine: AsyncEngine, kind: type[T], *, scope: str, tenant: str, retention: float | None = None
+    ) -> None:
+        self._engine = engine
+        self._kind = kind
+        self._codec = codec_for(kind)
+        self._scope = scope
+        self._tenant = tenant
+        self._retention = retention
+
+    async def read(self, number: int) -> T | None:
+        """The document of a number, if it is there yet."""
+        record = await self._engine.read(self._scope, _key(number), tenant=self._tenant, namespace="content")
+        if record is None or record.state is not State.DONE or record.outcome is None:
+            return None
+        document: T = unpack(record.outcome, self._codec)
+        return document
+
+    async def add(self, document: T, *, number: int) -> T:
+        """Put the document under this number; gives what is there in the end, which may be another's."""
+
+        def here(_: object) -> T:
+            return document
+
+        found: T = await self._engine.run(
+            here,
+            scope=self._scope,
+            key=_key(number),
+            tenant=self._tenant,
+            namespace="content",
+            retention=self._retention,
+            result_type=self._kind,
+        )
+        return found
+
+
+
+
+def _key(number: int) -> str:
+    return f"{number:012d}"

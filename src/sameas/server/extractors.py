@@ -1,0 +1,122 @@
+"""Which extractor a request means, known by its identity before it is built.
+
+Rule: one object for one ontology and one choice, so that pipelines are built once. Nothing is guessed: what the
+deployment cannot do is refused with what it can.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sameas.extraction import learned
+from sameas.extraction.chunking import Chunk, ChunkSettings
+from sameas.extraction.extractor import Extractor, Found
+from sameas.extraction.graph import Claim, Mention
+from sameas.extraction.lexicon.extractor import VERSION, LexiconExtractor
+from sameas.extraction.pipeline import PipelineSettings
+from sameas.ontology.focus import Focus
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.model import Ontology
+from sameas.server.ontologies import Registered
+from sameas.server.problems import Problem
+from sameas.server.wire import ExtractionParams
+
+_KEPT = 64
+_SUFFIX = ".learned"
+
+# Builds the extractor of a named model for an ontology; a deployment without models has none.
+ModelExtractors = Callable[[Ontology, ExtractionParams], Extractor]
+
+
+class Deferred:
+    """An extractor whose identity is known and which is built at its first chunk."""
+
+    def __init__(self, name: str, version: str, settings: Mapping[str, Any], build: Callable[[], Extractor]) -> None:
+        self.name = name
+        self.version = version
+        self.settings = settings
+        self._build = build
+        self._built: Extractor | None = None
+
+    async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
+        return await self._extractor().extract_entities(chunk, focus)
+
+    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
+        return await self._extractor().extract_relations(chunk, mentions, focus)
+
+    def _extractor(self) -> Extractor:
+        if self._built is None:
+            self._built = self._build()
+        return self._built
+
+
+class Extractors:
+    """The extractors and pipeline settings of requests, the same objects for the same wish."""
+
+    def __init__(self, *, concurrency: int, models: ModelExtractors | None = None) -> None:
+        self._concurrency = concurrency
+        self._models = models
+        self._extractors: OrderedDict[tuple[int, ExtractionParams], tuple[Ontology, Extractor]] = OrderedDict()
+        self._settings: OrderedDict[tuple[int | None, int], PipelineSettings] = OrderedDict()
+
+    def extractor(self, ontology: Ontology, found: Registered, params: ExtractionParams) -> Extractor:
+        place = (id(ontology), params)
+        known = self._extractors.get(place)
+        if known is None:
+            # The ontology is kept beside its extractor, so that its id stays its own.
+            known = self._extractors[place] = (ontology, self._choose(ontology, found, params))
+            while len(self._extractors) > _KEPT:
+                self._extractors.popitem(last=False)
+        return known[1]
+
+    def settings(self, params: ExtractionParams) -> PipelineSettings:
+        place = (params.chunk_size, params.concurrency or self._concurrency)
+        known = self._settings.get(place)
+        if known is None:
+            known = self._settings[place] = PipelineSettings(
+                chunking=ChunkSettings() if place[0] is None else ChunkSettings(max(1, place[0] // 5), place[0]),
+                concurrency=place[1],
+            )
+            while len(self._settings) > _KEPT:
+                self._settings.popitem(last=False)
+        return known
+
+    def _choose(self, ontology: Ontology, found: Registered, params: ExtractionParams) -> Extractor:
+        if params.extractor == "model" or params.named_model is not None:
+            if params.extractor not in (None, "model"):
+                raise Problem(422, "params-contradict", f"extractor {params.extractor!r} asks no model; name none")
+            if self._models is None:
+                raise Problem(422, "no-model", "this service has no model configured; leave model out")
+            return self._models(ontology, params)
+        if params.temperature is not None or params.max_tokens is not None:
+            raise Problem(422, "params-contradict", "temperature and maxTokens are a model's; name the model too")
+        model = _beside(found.file)
+        if params.extractor == "learned" and model is None:
+            raise Problem(
+                422, "no-learned-model", "nothing was learned for this ontology; leave extractor out or learn first"
+            )
+        if model is None or params.extractor == "lexicon":
+            return Deferred("lexicon", VERSION, {}, lambda: LexiconExtractor(OntologyIndex(ontology)))
+        version = learned.saved_version(model)
+        return Deferred(
+            learned.NAME, learned.VERSION, learned.learned_settings(version), lambda: _load(ontology, model, version)
+        )
+
+
+def _beside(file: Path | None) -> Path | None:
+    if file is None:
+        return None
+    model = file.with_name(file.name + _SUFFIX)
+    return model if model.is_file() else None
+
+
+def _load(ontology: Ontology, path: Path, version: str) -> Extractor:
+    from sameas.extraction.learning import LearnedModel
+
+    model = LearnedModel.load(path)
+    if model.version != version:
+        raise ValueError(f"{path.name} changed while it was read; ask again")
+    return learned.LearnedExtractor(OntologyIndex(ontology), model)

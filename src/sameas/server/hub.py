@@ -1,0 +1,309 @@
+"""The events of runs, from their journals to everybody who listens, on server-sent events and WebSockets alike.
+
+Rule: each journal is read once, however many listen, and each event is handed out as the same bytes. A subscriber that
+falls behind misses discovery and progress events and is told how many, never a lifecycle or stage event; it slows
+nobody. Whoever comes late gets the run from its beginning, whoever comes back gets it from the number it names, and the
+last event is always delivered. Lives in the serving loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from sameas.extraction.bus import Backpressure
+from sameas.extraction.events import BackpressureWarning, ErrorReport, ExtractionFailed
+from sameas.identity.ids import uuid7
+from sameas.server.lines import Line, Tail, line_of_event
+
+# Seconds between two looks at the journals: deliveries within it are coalesced.
+TICK = 0.04
+# A look must not take more than this part of the time.
+_SHARE = 4
+_PER_SUBSCRIBER = 0.000_1
+_IDLE_LOOK = 0.5
+
+# How a run stands for those who listen: it goes on, it has ended, or its journal goes on with another attempt.
+Standing = Literal["going", "ended", "lost"]
+Ask = Callable[[str, str, int], Standing]
+
+
+class Subscriber:
+    """One listener's bounded queue of lines. Iterate it once; it ends after the run's last event, or when closed."""
+
+    def __init__(self, key: str, *, after: int, settings: Backpressure) -> None:
+        self.key = key
+        self.missed_in_all = 0
+        self._after = after
+        self._settings = settings
+        self._queue: deque[Line] = deque()
+        self._sampled = 0
+        self._missed = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self._nudged = False
+        self.over = False
+        self.closed = False
+
+    def offer(self, lines: Sequence[Line]) -> None:
+        """Take what there is room for; never waits."""
+        if self.over or self.closed:
+            return
+        if lines[0].number and lines[0].number <= self._after:
+            lines = [line for line in lines if line.number > self._after]
+            if not lines:
+                return
+        self._after = max(self._after, lines[-1].number)
+        if len(self._queue) + len(lines) <= self._settings.queue_size * self._settings.sample_above:
+            self._queue.extend(lines)
+        else:
+            for line in lines:
+                if self._make_room(line):
+                    self._queue.append(line)
+        self._wake()
+
+    def end(self) -> None:
+        """The run has ended: what is queued can still be read."""
+        self.over = True
+        self._wake()
+
+    def close(self) -> None:
+        """The service stops: nothing more is read."""
+        self.closed = True
+        self._wake()
+
+    def nudge(self) -> None:
+        """Nothing has come for a while: give an empty batch, so that whoever is gone is noticed."""
+        if self._waiter is not None:
+            self._nudged = True
+            self._wake()
+
+    async def batches(self) -> AsyncIterator[list[Line]]:
+        """What has come, all of it at a time; an empty list after a nudge."""
+        loop = asyncio.get_running_loop()
+        while not self.closed:
+            if batch := self._take():
+                yield batch
+            elif self.over:
+                return
+            elif self._nudged:
+                self._nudged = False
+                yield []
+            else:
+                # A bare future, without a timer or a task: there are many subscribers and many batches.
+                self._waiter = loop.create_future()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _take(self) -> list[Line]:
+        batch = list(self._queue)
+        self._queue.clear()
+        self._sampled = 0
+        if self._missed:
+            missed, self._missed = self._missed, 0
+            batch.append(line_of_event(self._warning(missed)))
+        return batch
+
+    def _make_room(self, line: Line) -> bool:
+        size, settings = len(self._queue), self._settings
+        if line.sampled and size > settings.queue_size * settings.sample_above:
+            self._sampled += 1
+            if self._sampled % settings.keep_one_in:
+                return self._miss()
+        if size < settings.queue_size:
+            return True
+        for index, queued in enumerate(self._queue):
+            if queued.droppable:
+                del self._queue[index]
+                self._miss()
+                return True
+        # Only lifecycle and stage events are queued: a run has a few dozen of those, so they may pass the bound.
+        return self._miss() if line.droppable else True
+
+    def _miss(self) -> bool:
+        self._missed += 1
+        self.missed_in_all += 1
+        return False
+
+    def _warning(self, missed: int) -> BackpressureWarning:
+        return BackpressureWarning(
+            event_id=str(uuid7()),
+            request_id=self.key,
+            timestamp=int(time.time() * 1000),
+            progress=0.0,
+            dropped=missed,
+            queue_size=self._settings.queue_size,
+        )
+
+
+class Channel:
+    """One run's journal and those who listen to it."""
+
+    def __init__(self, space: str, key: str, journal: Path) -> None:
+        self.space = space
+        self.key = key
+        self.journal = journal
+        self.subscribers: set[Subscriber] = set()
+        self._tail = Tail(journal)
+        # What is there already is read by each listener at its own pace.
+        self._last = self._tail.skip()
+        self.active_at = self.nudged_at = time.monotonic()
+        self.asked_at = 0.0
+
+    @property
+    def number(self) -> int:
+        return self._tail.number
+
+    def look(self) -> bool:
+        """Read and hand out what was added; whether there was anything."""
+        lines = self._tail.read()
+        if not lines:
+            return False
+        self._last = lines[-1]
+        self.active_at = self.nudged_at = time.monotonic()
+        for subscriber in self.subscribers:
+            subscriber.offer(lines)
+        return True
+
+    @property
+    def at_final(self) -> bool:
+        """Whether the last event that was read ends a run."""
+        return self._last is not None and self._last.final
+
+    def end(self, last: Line | None = None) -> None:
+        for subscriber in self.subscribers:
+            if last is not None:
+                subscriber.offer([last])
+            subscriber.end()
+
+
+class Hub:
+    """All channels of this process; one task looks after them."""
+
+    def __init__(
+        self,
+        *,
+        standing: Ask,
+        failure: Callable[[str, str], str | None],
+        is_alive: Callable[[str, str], Awaitable[bool]],
+        settings: Backpressure | None = None,
+        lease: float = 30.0,
+        keep_alive: float = 15.0,
+    ) -> None:
+        self._standing = standing
+        self._failure = failure
+        self._is_alive = is_alive
+        self._settings = settings or Backpressure()
+        self._lease = lease
+        self._keep_alive = keep_alive
+        self._channels: dict[tuple[str, str], Channel] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+        self.closed = False
+        self.missed = 0
+        self.delivered = 0
+
+    @property
+    def subscribers(self) -> int:
+        return sum(len(channel.subscribers) for channel in self._channels.values())
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._serve())
+
+    async def close(self) -> None:
+        """End every subscription; what was not delivered can be had again by its number."""
+        self.closed = True
+        for channel in self._channels.values():
+            for subscriber in channel.subscribers:
+                subscriber.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def listen(
+        self, space: str, key: str, journal: Path, *, after: int = 0
+    ) -> AsyncIterator[list[Line]]:
+        """The events of a run from number `after` on, as they come; an empty list now and then while nothing does."""
+        if self.closed:
+            return
+        channel = self._channels.get((space, key))
+        if channel is None:
+            channel = self._channels[space, key] = Channel(space, key, journal)
+        subscriber = Subscriber(key, after=after, settings=self._settings)
+        # From here on the channel is looked after, also while this listener reads what was before it.
+        channel.subscribers.add(subscriber)
+        self._wanted.set()
+        try:
+            past = Tail(journal, after=after)
+            position = channel.number
+            while past.number < position and (lines := past.read()):
+                # What the queue took meanwhile is in the file too, and is left out there.
+                if batch := [line for line in lines if line.number <= position]:
+                    yield batch
+                if self.closed:
+                    return
+            async for batch in subscriber.batches():
+                self.delivered += len(batch)
+                yield batch
+        finally:
+            self.missed += subscriber.missed_in_all
+            channel.subscribers.discard(subscriber)
+            if not channel.subscribers and self._channels.get((space, key)) is channel:
+                del self._channels[space, key]
+
+    async def _serve(self) -> None:
+        while True:
+            if not self._channels:
+                self._wanted.clear()
+                await self._wanted.wait()
+            began = time.perf_counter()
+            for channel in list(self._channels.values()):
+                await self._look(channel)
+            took = time.perf_counter() - began
+            # With many listeners the batches grow, not the number of deliveries in a second.
+            await asyncio.sleep(max(TICK, took * _SHARE, self.subscribers * _PER_SUBSCRIBER))
+
+    async def _look(self, channel: Channel) -> None:
+        channel.look()
+        now = time.monotonic()
+        if now - channel.nudged_at > self._keep_alive:
+            channel.nudged_at = now
+            for subscriber in channel.subscribers:
+                subscriber.nudge()
+        if not channel.at_final and now - max(channel.active_at, channel.asked_at) < _IDLE_LOOK:
+            return
+        channel.asked_at = now
+        # Sure of the end only when nothing was added since: a later attempt may have gone on in the same journal.
+        match self._standing(channel.space, channel.key, channel.number):
+            case "ended" if not channel.look():
+                self._end(channel)
+            case "lost" if now - channel.active_at > self._lease and not await self._is_alive(
+                channel.space, channel.key
+            ):
+                channel.end()
+            case _:
+                pass
+
+    def _end(self, channel: Channel) -> None:
+        failed = self._failure(channel.space, channel.key) if not channel.at_final else None
+        if failed is None:
+            channel.end()
+            return
+        error = ErrorReport(code="run_failed", message=failed, recoverable=True)
+        event = ExtractionFailed(
+            event_id=str(uuid7()),
+            request_id=channel.key,
+            timestamp=int(time.time() * 1000),
+            progress=0.0,
+            error=error,
+        )
+        channel.end(line_of_event(event))

@@ -1,0 +1,1 @@
+"""The endpoints of the service, one file for each kind of thing."""

@@ -1,0 +1,68 @@
+"""Where the runs of a tenant, or of one case of a tenant, live apart from all others.
+
+Rule: a space has its own results, run folders and records; nothing found in one is ever given out in another. A case's
+space is only reached by a request whose principal is a member of the case.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from sameas.extraction.run_record import run_policy
+from sameas.extraction.service import ExtractionService, ServiceSettings
+from sameas.identity.scope import ScopeContext
+from sameas.once.observe import Observer
+from sameas.once.store import AsyncStore
+
+_KEPT = 256
+_OF_CASE = "~case~"
+
+
+def space_of(ctx: ScopeContext) -> str:
+    """The name of the space that a hop works in."""
+    return ctx.tenant_id if ctx.case_id is None else f"{ctx.tenant_id}{_OF_CASE}{ctx.case_id}"
+
+
+def tenant_of(space: str) -> str:
+    """The tenant that a space belongs to."""
+    return space.partition(_OF_CASE)[0]
+
+
+class Spaces:
+    """The extraction services of the spaces that were asked for; those not used for longest are let go."""
+
+    def __init__(
+        self, home: Path, store: AsyncStore, *, database: str | None, lease: float, observers: Sequence[Observer] = ()
+    ) -> None:
+        self._home = home
+        self._store = store
+        self._database = database
+        self._settings = ServiceSettings(policy=run_policy(lease=lease))
+        self._observers = tuple(observers)
+        self._open: OrderedDict[str, ExtractionService] = OrderedDict()
+
+    def get(self, space: str) -> ExtractionService:
+        service = self._open.get(space)
+        if service is None:
+            service = self._open[space] = ExtractionService(
+                home=self._home,
+                store=self._store,
+                tenant=space,
+                database=self._database,
+                settings=self._settings,
+                observers=self._observers,
+            )
+            while len(self._open) > _KEPT:
+                self._open.popitem(last=False)
+        self._open.move_to_end(space)
+        return service
+
+    def of_tenant(self, tenant: str) -> list[ExtractionService]:
+        """The tenant's own service and those of its cases that are open here."""
+        cases = [service for space, service in self._open.items() if space != tenant and tenant_of(space) == tenant]
+        return [self.get(tenant), *cases]
+
+    def all(self) -> list[ExtractionService]:
+        return list(self._open.values())

@@ -1,0 +1,45 @@
+"""Server-sent events: a run's events as a stream of text that browsers resume by themselves.
+
+Rule: the id of a message is the event's number, so that `Last-Event-ID` resumes exactly; what has no number has no id.
+The stream ends after the run's last event. When the service stops, it ends without one, and the client comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sameas.server.lines import Line
+
+MEDIA_TYPE = "text/event-stream"
+# Milliseconds after which a browser comes back.
+_RETRY = b"retry: 1000\n\n"
+_ALIVE = b": alive\n\n"
+_HEADERS = [
+    (b"content-type", MEDIA_TYPE.encode() + b"; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # Proxies that buffer would make a stream of a run into one answer at its end.
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventStream:
+    """An ASGI answer that sends batches of events until there are no more, or the client is gone."""
+
+    def __init__(self, batches: AsyncIterator[list[Line]], headers: list[tuple[bytes, bytes]] | None = None) -> None:
+        self._batches = batches
+        self._headers = [*_HEADERS, *(headers or [])]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+        try:
+            await send({"type": "http.response.body", "body": _RETRY, "more_body": True})
+            async for batch in self._batches:
+                body = b"".join([line.frame for line in batch]) if batch else _ALIVE
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except OSError:
+            # The client is gone; its place is freed below.
+            return
+        finally:
+            await self._batches.aclose()  # type: ignore[attr-defined]

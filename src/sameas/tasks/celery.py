@@ -1,0 +1,178 @@
+"""Celery tasks that run once: `@app.task(base=IdempotentTask, scope_name="start_ingestion")`.
+
+Each delivery claims the task's key before it runs. A delivery after success does nothing and returns the kept result; a
+delivery while another one runs waits, is put back or is dropped, by choice. Celery decides when a message comes, the
+claim decides whether it runs, so the broker may deliver as often as it likes.
+
+What Celery calls a task's own ways to end (Retry, Ignore, Reject) gives the claim back and is passed on; none of them
+is ever kept as a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal, get_args
+
+from celery import Task, shared_task  # type: ignore[import-untyped]
+from celery.local import maybe_evaluate  # type: ignore[import-untyped]
+
+from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.scope import AuditMeta, ScopeContext, check_scope_name
+from sameas.once.engine import Engine
+from sameas.once.intake import NOTHING
+from sameas.tasks.delivery import Delivery
+from sameas.tasks.engines import ENGINES
+from sameas.tasks.outgoing import Hop, hop_of, with_scope
+
+KeyBy = Literal["task_id", "client", "content"]
+OnBusy = Literal["requeue", "wait", "drop"]
+
+
+class IdempotentTask(Task):  # type: ignore[misc]
+    """The base of tasks that run once per tenant, scope name and key. The attributes are options of `@app.task`."""
+
+    abstract = True
+    # A redelivery is harmless, so a message is kept until its task is done: a worker that dies loses nothing.
+    acks_late = True
+
+    # A stable name for this kind of work; the task's own name where it is left out.
+    scope_name: ClassVar[str | None] = None
+    # What makes two messages the same: the task id, a key that the sender chose, or the content of the arguments.
+    key_by: ClassVar[KeyBy] = "task_id"
+    # Of the arguments, what does not count: for keys by content, and when a client's key is seen again.
+    exclude_fields: ClassVar[Iterable[str] | Exclusions] = ()
+    # What becomes of a delivery while another one runs.
+    on_busy: ClassVar[OnBusy] = "requeue"
+    requeue_after: ClassVar[float] = 5.0
+    # False keeps only that the task is done: its result is None, the first time too.
+    keep_result: ClassVar[bool] = True
+    result_type: ClassVar[Any] = None
+    # Where these are left out, the policy of the engine holds.
+    lease: ClassVar[float | None] = None
+    retention: ClassVar[float | None] = NOTHING
+    wait_for: ClassVar[float | None] = None
+    # Instead of what the app's configuration says.
+    engine: ClassVar[Engine | None] = None
+    service_id: ClassVar[str | None] = None
+    any_tenant: ClassVar[bool | None] = None
+
+    @classmethod
+    def on_bound(cls, app: Any) -> None:
+        """Refuse options that mean nothing, when the task is made rather than when it runs."""
+        for name, allowed in (("key_by", get_args(KeyBy)), ("on_busy", get_args(OnBusy))):
+            if getattr(cls, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(cls, name)!r}")
+        if not cls.requeue_after > 0:
+            raise ValueError("requeue_after must be more than 0 seconds")
+        if cls.scope_name is not None:
+            check_scope_name(cls.scope_name)
+        cls.exclude_fields = compile_exclusions(cls.exclude_fields)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        request = self.request
+        # A task that is called like a function is one: nothing was delivered. So is one that calls itself.
+        if request.called_directly or hop_of(request) is not None:
+            return super().__call__(*args, **kwargs)
+        return Delivery(self, request).run(args, kwargs)
+
+    def apply_async(
+        self,
+        args: Any = None,
+        kwargs: Any = None,
+        task_id: str | None = None,
+        producer: Any = None,
+        link: Any = None,
+        link_error: Any = None,
+        shadow: str | None = None,
+        *,
+        headers: Any = None,
+        idempotency_key: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """As Celery's, with the scope of the sender; `idempotency_key` is the key of a task with key_by="client"."""
+        headers = self._outgoing(headers, idempotency_key)
+        return super().apply_async(
+            args, kwargs, task_id, producer, link, link_error, shadow, headers=headers, **options
+        )
+
+    def apply(
+        self,
+        args: Any = None,
+        kwargs: Any = None,
+        *,
+        headers: Any = None,
+        idempotency_key: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """As Celery's: run here and now, once like everywhere else."""
+        return super().apply(args, kwargs, headers=self._outgoing(headers, idempotency_key), **options)
+
+    @property
+    def scope(self) -> ScopeContext:
+        """Whose hop this is, for whom, and in which trace."""
+        return self._hop.scope
+
+    @property
+    def audit_meta(self) -> AuditMeta:
+        """For what this task writes: trace, invocation, key, and the user who started it all."""
+        return self._hop.audit
+
+    @property
+    def replayed(self) -> bool:
+        """Whether this delivery was answered from the record; for on_success and after_return, which run again."""
+        return self._hop.replayed
+
+    @property
+    def scope_in_use(self) -> str:
+        return self.scope_name or str(self.name)
+
+    @property
+    def engine_in_use(self) -> Engine:
+        return self.engine or ENGINES.of(maybe_evaluate(self.app))
+
+    @property
+    def service_in_use(self) -> str:
+        """The service of this hop. Only the library, which asks for no tenant either, has a name of its own for it."""
+        named = self.service_id or self.app.conf.get("sameas_service_id")
+        if named:
+            return str(named)
+        if self.any_tenant_in_use:
+            return str(self.app.main or "celery")
+        raise ValueError("a task is a hop of a service: set app.conf.sameas_service_id, such as 'ingestion-worker'")
+
+    @property
+    def any_tenant_in_use(self) -> bool:
+        """Whether a tenant may be any text and may be left out; otherwise the scope contract holds to the letter."""
+        if self.any_tenant is not None:
+            return self.any_tenant
+        return bool(self.app.conf.get("sameas_any_tenant", True))
+
+    @property
+    def _hop(self) -> Hop:
+        hop = hop_of(self.request)
+        if hop is None:
+            raise LookupError("this task was called like a function: it has no scope; send it, or use apply()")
+        return hop
+
+    def _outgoing(self, headers: Any, idempotency_key: str | None) -> dict[str, Any]:
+        return with_scope(
+            headers,
+            sender=self.app.current_worker_task,
+            service_id=self.service_in_use,
+            idempotency_key=idempotency_key,
+            any_tenant=self.any_tenant_in_use,
+        )
+
+
+def idempotent_task(function: Callable[..., Any] | None = None, *, app: Any = None, **options: Any) -> Any:
+    """Make a function a task that runs once: of the given app, or a shared one. Options are those of `@app.task`."""
+    base = options.setdefault("base", IdempotentTask)
+    if not (isinstance(base, type) and issubclass(base, IdempotentTask)):
+        raise TypeError(f"base must be a kind of IdempotentTask, not {base!r}")
+    decorate = shared_task(**options) if app is None else app.task(**options)
+    return decorate if function is None else decorate(function)
+
+
+def close_engine(app: Any) -> None:
+    """Close the engine that the tasks of this app opened in this process; the next task opens it again."""
+    ENGINES.close(maybe_evaluate(app))

@@ -1,0 +1,186 @@
+"""What a request asks for, as a string that is equal for equal requests: method, path, query, type and body.
+
+JSON counts by its content, whatever the order and the blanks; a multipart body by its parts; everything else by its
+bytes. A gzip or deflate body counts by what is inside, unpacked up to the route's limit and no further. What cannot be
+compared safely (NaN, a member named twice, a lone surrogate, an integer beyond 2^53, nesting without end) is refused.
+
+The fields are told apart: those of the request line begin with a colon, those of the body are its members or parts.
+Only digests of them are kept (HMAC), so that a mismatch can name the fields that differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from sameas.identity.canonical import Exclusions, canonical_json, parse_json, to_json
+from sameas.identity.errors import NotCanonical
+from sameas.identity.key import MAX_NAMED_FIELDS
+from sameas.web.capture import CHUNK, Spool, TooLarge
+from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
+from sameas.web.route import RoutePolicy
+
+# Digests of bodies that came before, so that an equal retry is not parsed again.
+REMEMBERED: Final = 4_096
+# Below this the work is done where the request is; above, in a thread.
+AT_ONCE: Final = 32 * 1_024
+
+_FIELD_HEX: Final = 16
+_WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
+
+Macs = dict[str, bytes]
+RequestLine = tuple[str, str, bytes, bytes]
+
+
+class NotComparable(ValueError):
+    """The body cannot be compared with another; the message says why."""
+
+
+class Fingerprints:
+    """The fingerprints of one deployment: `secret` keys them."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._seen: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+        self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
+
+    async def of(
+        self,
+        line: RequestLine,
+        encoding: bytes,
+        body: Spool,
+        *,
+        policy: RoutePolicy,
+    ) -> str:
+        """The fingerprint of a request: `line` is its method, path, query and Content-Type."""
+        small = body.size <= AT_ONCE
+        digest = body.digest() if small else await asyncio.to_thread(body.digest)
+        known = (line, encoding, digest, policy.exclude_fields)
+        seen = self._seen.get(known)
+        if seen is not None:
+            self._seen.move_to_end(known)
+            return seen
+        if small and not encoding:
+            print_ = self._compute(line, encoding, body, policy)
+        else:
+            print_ = await asyncio.to_thread(self._compute, line, encoding, body, policy)
+        self._seen[known] = print_
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return print_
+
+    def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
+        content_type = line[3]
+        macs = dict(self._line(line[0], line[1], line[2], essence(content_type)))
+        if body.size:
+            macs |= self._of_body(content_type, encoding, body, policy)
+        named = {name: mac.hex()[:_FIELD_HEX] for name, mac in macs.items()}
+        whole = self._mac(b"".join([macs[name] for name in sorted(macs)]))
+        return f"{whole.hex()} {msgspec.json.encode(named, order='sorted').decode()}"
+
+    def _of_line(self, method: str, path: str, query: bytes, kind: bytes) -> Macs:
+        fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
+        return {name: self._mac(_labelled(name, value.encode("utf-8", "surrogatepass"))) for name, value in fields.items()}
+
+    def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Macs:
+        kind = essence(content_type)
+        if encoding in _WINDOWS:
+            body = _unpacked(body, _WINDOWS[encoding], policy.body_limit)
+            if not body.size:
+                return {}
+            encoding = b""
+        if not encoding and (kind == b"application/json" or kind.endswith(b"+json")):
+            return self._of_json(body, policy.exclusions)
+        if not encoding and kind.startswith(b"multipart/"):
+            return self._of_parts(content_type, body)
+        return {":body": self._mac(b"bytes" + body.digest())}
+
+    def _of_json(self, body: Spool, exclusions: Exclusions) -> Macs:
+        data = body.view()[:]
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return {":body": self._mac(b"bytes" + body.digest())}
+        try:
+            value = parse_json(data)
+            if exclusions:
+                value = to_json(value, exclude_fields=exclusions)
+            if not isinstance(value, dict) or not 0 < len(value) <= MAX_NAMED_FIELDS:
+                return {":body": self._mac(b"json" + canonical_json(value))}
+            return {_shown(name): self._mac(canonical_json([name, item])) for name, item in value.items()}
+        except NotCanonical as error:
+            raise NotComparable(f"The JSON body cannot be compared: {error}") from None
+
+    def _of_parts(self, content_type: bytes, body: Spool) -> Macs:
+        view = body.view()
+        by_name: dict[str, Any] = {}
+        try:
+            for part in parts_of(view, boundary_of(content_type)):
+                digest = hashlib.sha256()
+                for at in range(part.start, part.end, CHUNK):
+                    digest.update(view[at : min(at + CHUNK, part.end)])
+                of_name = by_name.setdefault(part.name, hashlib.sha256())
+                of_name.update(hashlib.sha256(part.head).digest() + digest.digest())
+        except MalformedMultipart as error:
+            raise NotComparable(str(error)) from None
+        if len(by_name) > MAX_NAMED_FIELDS:
+            joined = b"".join(_labelled(name, each.digest()) for name, each in by_name.items())
+            return {":body": self._mac(b"parts" + joined)}
+        return {_shown(name): self._mac(b"part" + _labelled(name, each.digest())) for name, each in by_name.items()}
+
+    def _mac(self, data: bytes) -> bytes:
+        return hmac.digest(self._secret, data, "sha256")
+
+
+def essence(content_type: bytes) -> bytes:
+    """A media type without its parameters."""
+    return content_type.partition(b";")[0].strip().lower()
+
+
+def _labelled(name: str, value: bytes) -> bytes:
+    raw = name.encode("utf-8", "surrogatepass")
+    return b"%d:%b%b" % (len(raw), raw, value)
+
+
+def _shown(name: str) -> str:
+    """A member's name, apart from those of the request line."""
+    return f":{name}" if name.startswith(":") else name
+
+
+def _unpacked(body: Spool, window: int, limit: int) -> Spool:
+    unpacked = Spool()
+    try:
+        _unpack(body, window, limit, unpacked.write, lambda: unpacked.size)
+    except zlib.error:
+        unpacked.close()
+        raise NotComparable("The body is not what its Content-Encoding says.") from None
+    except BaseException:
+        unpacked.close()
+        raise
+    return unpacked
+
+
+def _unpack(body: Spool, window: int, limit: int, write: Callable[[bytes], None], size: Callable[[], int]) -> None:
+    """Member by member, never more than a piece at a time."""
+    inflater: Any = None
+    for chunk in body.chunks():
+        left = chunk
+        while left:
+            if inflater is None:
+                inflater = zlib.decompressobj(window)
+            write(inflater.decompress(left, CHUNK))
+            if size() > limit:
+                raise TooLarge(limit)
+            left = inflater.unconsumed_tail
+            if inflater.eof:
+                left, inflater = inflater.unused_data, None
+    if inflater is not None:
+        raise zlib.error("the stream ends too early")

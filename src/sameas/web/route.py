@@ -1,0 +1,136 @@
+"""How one route behaves: its scope, its key, how long an answer is kept and which, what is compared.
+
+`@idempotent(...)` marks an endpoint with such a policy and changes nothing else about it; the middleware finds it there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final, Literal, TypeVar
+
+from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.scope import check_scope_name
+from sameas.once.policy import DAY, OnBusy
+from sameas.web.response import kept_names
+
+E = TypeVar("E", bound=Callable[..., Any])
+
+MEGABYTE: Final = 1_048_576
+# DESIGN: safe by default, open by choice; the longest that any pattern may allow.
+USUAL_KEY: Final = r"[A-Za-z0-9._:-]{1,128}"
+MAX_KEY: Final = 255
+METHODS: Final = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
+# RFC 9110: the other methods are safe, and repeat without harm.
+UNSAFE: Final = frozenset({"POST", "PUT", "DELETE", "PATCH"})
+MARK: Final = "__sameas_idempotent__"
+
+# They say that the request was not applied, or not now: the next try is another matter.
+_NOT_APPLIED: Final = frozenset({401, 407, 408, 425, 429})
+
+
+def settled_statuses(status: int) -> bool:
+    """Which answers are kept unless a route says otherwise: those that a retry would not change."""
+    return status < 500 and status not in _NOT_APPLIED
+
+
+def every_status(status: int) -> bool:
+    """Keep server errors too, as Stripe does: `RoutePolicy(keeps=every_status)`."""
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutePolicy:
+    """The settings of a route, checked when they are made. Durations are in seconds, sizes in bytes."""
+
+    # A stable name; without one the scope is the method and the path's template.
+    scope: str = ""
+    # `content`: the request itself is the key, whether or not one is sent. `off`: the route is left alone.
+    key: Literal["optional", "required", "content", "off"] = "optional"
+    methods: Iterable[str] = UNSAFE
+    # `inf` keeps answers until they are forgotten.
+    expires_after: float = DAY
+    # None leaves it to the engine's policy for the scope.
+    lease: float | None = None
+    on_busy: OnBusy | None = None
+    wait_for: float = 30.0
+    keeps: Callable[[int], bool] = settled_statuses
+    # Replays go to everybody of the tenant, not only to the principal who asked first.
+    shared: bool = False
+    # Whether it may be called by nobody in particular, where there is an authenticator.
+    public: bool = False
+    body_limit: int = 10 * MEGABYTE
+    # Source document 003: a body of up to a megabyte is kept.
+    keep_limit: int = MEGABYTE
+    over_limit: Literal["refuse", "truncate"] = "refuse"
+    # Besides the usual ones.
+    kept_headers: Iterable[str] = ()
+    delivery: Literal["hold", "passthrough"] = "hold"
+    # Dotted paths of members of a JSON body that do not count.
+    exclude_fields: Iterable[str] = ()
+    key_pattern: str = USUAL_KEY
+    # Add `idempotency_replayed` to JSON objects as they are sent.
+    replayed_in_body: bool = False
+
+    kept_names: frozenset[bytes] = field(init=False, repr=False, compare=False)
+    exclusions: Exclusions = field(init=False, repr=False, compare=False)
+    pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.scope:
+            check_scope_name(self.scope)
+        for name, value, allowed in (
+            ("key", self.key, ("optional", "required", "content", "off")),
+            ("on_busy", self.on_busy, (None, "wait", "refuse")),
+            ("over_limit", self.over_limit, ("refuse", "truncate")),
+            ("delivery", self.delivery, ("hold", "passthrough")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        if not self.expires_after > 0 or self.wait_for < 0:
+            raise ValueError("expires_after must be positive and wait_for must not be negative")
+        if self.body_limit < 0 or self.keep_limit < 0:
+            raise ValueError("body_limit and keep_limit must not be negative")
+        methods = frozenset(method.upper() for method in self.methods)
+        if not methods <= METHODS:
+            raise ValueError(f"methods must be among {', '.join(sorted(METHODS))}")
+        object.__setattr__(self, "methods", methods)
+        object.__setattr__(self, "kept_names", kept_names(self.kept_headers))
+        object.__setattr__(self, "exclude_fields", tuple(self.exclude_fields))
+        object.__setattr__(self, "exclusions", compile_exclusions(self.exclude_fields))
+        object.__setattr__(self, "pattern", re.compile(self.key_pattern))
+
+    @property
+    def retention(self) -> float | None:
+        """How long an answer is kept, as the engine says it."""
+        return None if self.expires_after == inf else self.expires_after
+
+
+def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callable[[E], E]:
+    """Mark an endpoint: `@idempotent(scope="create_order", key="required")`. Where a route is marked, it is for all of
+    the endpoint's methods that the policy names."""
+    if policy is not None and settings:
+        raise TypeError("give a policy or its settings, not both")
+    chosen = policy or RoutePolicy(**settings)
+
+    def mark(endpoint: E) -> E:
+        setattr(endpoint, MARK, chosen)
+        return endpoint
+
+    return mark
+
+
+def marked(endpoint: Any, method: str = "") -> RoutePolicy | None:
+    """The policy that an endpoint is marked with: a function, a class, or a class's method for an HTTP method."""
+    for candidate in (
+        getattr(endpoint, method.lower(), None) if method else None,
+        endpoint,
+        getattr(endpoint, "view_class", None),
+        getattr(endpoint, "func", None),
+    ):
+        found = getattr(candidate, MARK, None)
+        if isinstance(found, RoutePolicy):
+            return found
+    return None

@@ -1,0 +1,334 @@
+"""Celery tasks on real workers: whatever the broker delivers, one run of each task is accepted."""
+
+import os
+import signal
+import time
+import uuid
+
+import pytest
+from celery import chain, chord, group
+
+from sameas import Engine, KeyReused, open_store
+from sameas.identity.ids import uuid7
+from sameas.identity.normalize import current_scope, normalize_request
+from sameas.identity.scope import Principal
+from sameas.once.record import State
+from tests.servers.celery_worker import CeleryWorker
+from tests.servers.program import program_or_skip
+from tests.servers.redis import RedisServer
+
+VISIBLE_FOR = 2
+PATIENCE = 60.0
+
+# Each broker with each pool, and each kind of store.
+WORKERS = {
+    "rabbitmq-prefork-sqlite": ("rabbitmq", "prefork", "sqlite"),
+    "rabbitmq-threads-postgres": ("rabbitmq", "threads", "postgres"),
+    "redis-prefork-sqlite": ("redis", "prefork", "sqlite"),
+    "redis-threads-redis": ("redis", "threads", "redis"),
+}
+every_worker = pytest.mark.parametrize("worker", WORKERS, indirect=True)
+two_workers = pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite", "redis-threads-redis"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def redis():
+    # A server of its own: a worker's queues must not be flushed by the tests of others.
+    with program_or_skip():
+        server = RedisServer(appendonly="always")
+    with server:
+        yield server.url.removesuffix("/0")
+
+
+@pytest.fixture(scope="module")
+def worker(request, redis):
+    broker, pool, store = WORKERS[request.param]
+    url, options = f"{redis}/0", {"visibility_timeout": VISIBLE_FOR}
+    if broker == "rabbitmq":
+        url, options = request.getfixturevalue("rabbitmq_server").start().url, {}
+    stores = {"sqlite": lambda: "sqlite:///FOLDER/records.db", "redis": lambda: f"{redis}/2"}
+    stores["postgres"] = lambda: request.getfixturevalue("postgres_server").start().create_database("celery")
+    made = CeleryWorker(
+        broker=url, results=f"{redis}/1", store=stores[store](), pool=pool, concurrency=4, options=options
+    )
+    with made:
+        yield made
+    made.app.close()
+    if store == "postgres":
+        request.getfixturevalue("postgres_server").drop_database("celery")
+
+
+def until(happened, *, meanwhile=None):
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
+        if meanwhile is not None:
+            meanwhile()
+        time.sleep(0.02)
+
+
+def send(worker, name, *args, task_id=None, times=1, **options):
+    task_id = task_id or str(uuid.uuid4())
+    with worker.app.producer_or_acquire() as producer:
+        for _ in range(times):
+            result = worker.app.tasks[name].apply_async(args, task_id=task_id, producer=producer, **options)
+    return result
+
+
+def open_gates(worker, gate, *which):
+    for each in which or ("before", "after", "acknowledge"):
+        worker.open_gate(f"{gate}-{each}")
+
+
+def restore_unacknowledged(worker):
+    """What any worker on Redis does when it starts and every ten seconds: deliver again what was not acknowledged."""
+    if worker.url.startswith("redis"):
+        with worker.app.connection_for_write() as connection:
+            connection.default_channel.qos.restore_visible()
+
+
+def record_of(worker, scope, key):
+    with Engine(open_store(worker.app.conf.sameas_store)) as engine:
+        return engine.read(scope, key)
+
+
+@every_worker
+def test_500_deliveries_complete_one_run(worker):
+    first = send(worker, "gated_requeue", "many")
+    until(lambda: worker.count(id=first.id, event="started"))
+    send(worker, "gated_requeue", "many", task_id=first.id, times=499)
+    open_gates(worker, "many")
+    assert first.get(timeout=PATIENCE) == "through many"
+    # A broker with a short visibility time-out adds some of its own.
+    until(lambda: worker.replays(first.id) >= 499)
+    assert [worker.count(id=first.id, event=event) for event in ("started", "effect", "completed")] == [1, 1, 1]
+
+
+@every_worker
+def test_a_killed_worker_is_replaced_and_one_run_is_completed(worker):
+    before, after, done = (send(worker, "gated_requeue", gate) for gate in ("kill-1", "kill-2", "kill-3"))
+    open_gates(worker, "kill-2", "before")
+    open_gates(worker, "kill-3", "before", "after")
+    until(lambda: worker.count(id=before.id, event="started"))
+    until(lambda: worker.count(id=after.id, event="effect"))
+    # In its hook for success: the result is kept, the message not yet acknowledged.
+    until(lambda: worker.count(id=done.id, event="succeeded"))
+    worker.kill()
+    for gate in ("kill-1", "kill-2", "kill-3"):
+        open_gates(worker, gate)
+    worker.start()
+    until(
+        lambda: all(
+            worker.count(id=each.id, event="succeeded", replayed=each is done) for each in (before, after, done)
+        ),
+        meanwhile=lambda: restore_unacknowledged(worker),
+    )
+    assert [each["attempt"] for each in worker.journal(id=before.id, event="started")] == [1, 2]
+    assert worker.count(id=before.id, event="effect") == 1
+    # An effect elsewhere may repeat after a crash, under the same child key.
+    assert len({each["child_key"] for each in worker.journal(id=after.id, event="effect")}) == 1
+    assert worker.count(id=done.id, event="effect") == 1
+    assert [worker.count(id=each.id, event="completed") for each in (before, after, done)] == [1, 1, 1]
+
+
+@two_workers
+def test_a_duplicate_of_a_running_task_is_put_back_and_does_not_count_as_a_retry(worker):
+    first = send(worker, "gated_requeue", "back")
+    until(lambda: worker.count(id=first.id, event="started"))
+    send(worker, "gated_requeue", "back", task_id=first.id)
+    until(lambda: f"[{first.id}] put back" in worker.log)
+    open_gates(worker, "back")
+    until(lambda: worker.count(id=first.id, event="succeeded", replayed=True, retries=0))
+    assert worker.count(id=first.id, event="started") == 1
+
+
+@two_workers
+def test_a_duplicate_waits_for_a_running_task(worker):
+    first = send(worker, "gated_wait", "wait")
+    until(lambda: worker.count(id=first.id, event="started"))
+    send(worker, "gated_wait", "wait", task_id=first.id)
+    until(lambda: worker.received(first.id) == 2)
+    open_gates(worker, "wait")
+    until(lambda: worker.count(id=first.id, event="succeeded", replayed=True))
+    assert worker.count(id=first.id, event="started") == 1
+    assert f"[{first.id}] put back" not in worker.log
+
+
+@two_workers
+def test_a_duplicate_is_dropped_where_the_task_says_so(worker):
+    first = send(worker, "gated_drop", "drop")
+    until(lambda: worker.count(id=first.id, event="started"))
+    send(worker, "gated_drop", "drop", task_id=first.id)
+    until(lambda: f"[{first.id}] dropped" in worker.log)
+    open_gates(worker, "drop")
+    assert first.get(timeout=PATIENCE) == "through drop"
+    assert worker.count(id=first.id, event="completed") == 1
+
+
+@two_workers
+@pytest.mark.parametrize("name", ["flaky", "flaky_drop", "autoretried"])
+def test_a_retry_has_the_claim_of_its_predecessor(worker, name):
+    result = send(worker, name, 3)
+    assert result.get(timeout=PATIENCE) == 3
+    assert [each["retries"] for each in worker.journal(id=result.id, event="tried")] == [0, 1, 2, 3]
+    assert worker.count(id=result.id, event="completed") == 1
+    send(worker, name, 3, task_id=result.id)
+    until(lambda: worker.replays(result.id))
+    assert worker.count(id=result.id, event="tried") == 4
+
+
+@two_workers
+def test_a_retry_stays_in_its_trace_with_an_invocation_of_its_own(worker):
+    result = send(worker, "flaky", 1)
+    assert result.get(timeout=PATIENCE) == 1
+    tries = worker.journal(id=result.id, event="tried")
+    assert len({each["trace_id"] for each in tries}) == 1
+    assert len({each["invocation_id"] for each in tries}) == 2
+
+
+@two_workers
+def test_a_rejected_message_comes_again_and_an_ignored_one_leaves_no_record(worker):
+    rejected = send(worker, "rejected", "reject")
+    until(lambda: worker.count(id=rejected.id, event="completed"))
+    assert worker.count(id=rejected.id, event="tried") == 2
+    ignored = send(worker, "rejected", "ignore")
+    until(lambda: worker.count(id=ignored.id, event="tried"))
+    until(lambda: record_of(worker, "rejected", ignored.id) is None)
+
+
+@two_workers
+def test_each_step_of_a_chain_runs_once_when_its_first_message_comes_twice(worker):
+    add = worker.app.tasks["add"]
+    steps = chain(add.s(1, 2), add.s(3), add.s(4))
+    steps.freeze()
+    first = steps.apply_async()
+    again = steps.apply_async()
+    assert (first.get(timeout=PATIENCE), again.get(timeout=PATIENCE)) == (10, 10)
+    ids = {first.id, first.parent.id, first.parent.parent.id}
+    until(lambda: all(worker.replays(each) for each in ids))
+    assert [worker.count(id=each, event="completed") for each in ids] == [1, 1, 1]
+    assert len({worker.journal(id=each)[0]["trace_id"] for each in ids}) == 1
+
+
+@two_workers
+def test_the_parts_and_the_body_of_a_chord_run_once(worker):
+    add, total = worker.app.tasks["add"], worker.app.tasks["total"]
+    parts = [add.s(number, number).set(task_id=str(uuid.uuid4())) for number in range(5)]
+    result = chord(group(parts, app=worker.app), app=worker.app)(total.s())
+    assert result.get(timeout=PATIENCE) == 20
+    ids = [part.options["task_id"] for part in parts]
+    for number, task_id in enumerate(ids):
+        send(worker, "add", number, number, task_id=task_id)
+    until(lambda: all(worker.replays(each) for each in ids))
+    assert [worker.count(id=each, event="completed") for each in [*ids, result.id]] == [1] * 6
+
+
+@two_workers
+def test_a_callback_has_the_same_name_at_every_delivery_and_so_runs_once(worker):
+    add = worker.app.tasks["add"]
+    first = send(worker, "add", 1, 2, link=add.s(10))
+    until(lambda: worker.count(task="add", event="completed", id=first.id))
+    send(worker, "add", 1, 2, task_id=first.id, link=add.s(10))
+    until(lambda: worker.replays(first.id))
+    callback = first.children[0].id if first.children else first.get(timeout=PATIENCE) and first.children[0].id
+    until(lambda: worker.received(callback) == 2 and worker.replays(callback) == 1)
+    assert worker.count(id=callback, event="completed") == 1
+
+
+@pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite"], indirect=True)
+def test_a_time_limit_gives_the_claim_back(worker):
+    task_id = str(uuid.uuid4())
+    with pytest.raises(Exception, match="SoftTimeLimitExceeded"):
+        send(worker, "limited", "never", task_id=task_id).get(timeout=PATIENCE)
+    assert record_of(worker, "limited", task_id) is None
+    worker.open_gate("never")
+    send(worker, "limited", "never", task_id=task_id)
+    until(lambda: worker.count(id=task_id, event="completed"))
+
+
+@pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite"], indirect=True)
+def test_a_child_of_the_pool_that_is_killed_has_its_task_done_by_another(worker):
+    first = send(worker, "gated_lost", "lost")
+    until(lambda: worker.count(id=first.id, event="started"))
+    os.kill(worker.journal(id=first.id, event="started")[0]["pid"], signal.SIGKILL)
+    open_gates(worker, "lost")
+    until(lambda: worker.count(id=first.id, event="completed"))
+    assert [each["attempt"] for each in worker.journal(id=first.id, event="started")] == [1, 2]
+
+
+@two_workers
+def test_a_revoked_task_makes_no_claim(worker):
+    task_id = str(uuid.uuid4())
+    worker.app.control.revoke(task_id)
+    until(lambda: f"flagged as revoked: {task_id}" in worker.log)
+    send(worker, "charge", 1, task_id=task_id)
+    until(lambda: f"Discarding revoked task: charge[{task_id}]" in worker.log)
+    assert worker.count(id=task_id) == 0
+    assert record_of(worker, "charge", task_id) is None
+
+
+@pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite"], indirect=True)
+def test_a_task_that_is_terminated_leaves_its_claim_to_the_lease(worker):
+    first = send(worker, "gated_requeue", "terminated")
+    until(lambda: worker.count(id=first.id, event="started"))
+    worker.app.control.revoke(first.id, terminate=True, signal="SIGKILL")
+    until(lambda: "revoked" in first.state.lower())
+    assert record_of(worker, "gated_requeue", first.id).state is State.HELD
+    assert worker.count(id=first.id, event="completed") == 0
+
+
+@two_workers
+def test_a_key_of_the_client_is_good_for_one_request(worker):
+    key = str(uuid.uuid4())
+    assert send(worker, "pay", 5, idempotency_key=key).get(timeout=PATIENCE) == "paid 5"
+    again = send(worker, "pay", 5, idempotency_key=key)
+    assert again.get(timeout=PATIENCE) == "paid 5"
+    with pytest.raises(KeyReused, match="different request"):
+        send(worker, "pay", 6, idempotency_key=key).get(timeout=PATIENCE)
+    assert worker.count(task="pay", event="completed", key=key) == 1
+
+
+@two_workers
+def test_equal_arguments_are_one_task_where_the_content_is_the_key(worker):
+    number = str(uuid.uuid4())
+    first = send(worker, "order", {"number": number, "sent_at": 1}).get(timeout=PATIENCE)
+    second = send(worker, "order", {"sent_at": 2, "number": number}).get(timeout=PATIENCE)
+    assert first == second == {"order": number, "by": first["by"]}
+    assert worker.count(id=first["by"], event="completed") == 1
+
+
+@two_workers
+def test_a_result_that_nobody_wants_is_not_kept(worker):
+    result = send(worker, "silent")
+    until(lambda: worker.count(id=result.id, event="completed"))
+    send(worker, "silent", task_id=result.id)
+    until(lambda: worker.replays(result.id))
+    assert worker.count(id=result.id, event="completed") == 1
+
+
+@two_workers
+def test_the_trace_is_one_from_the_request_to_the_last_task_and_each_hop_has_its_invocation(worker):
+    tenant, user = str(uuid7()), str(uuid7())
+    request = {"type": "http", "headers": [(b"traceparent", b"00-" + b"a1" * 16 + b"-" + b"b2" * 8 + b"-01")]}
+    scope = normalize_request(request, principal=Principal(tenant_id=tenant, user_id=user))
+    entered = current_scope.set(scope)
+    try:
+        send(worker, "hop", 2)
+    finally:
+        current_scope.reset(entered)
+    until(lambda: worker.count(event="hopped", tenant_id=tenant) == 3)
+    hops = worker.journal(event="hopped", tenant_id=tenant)
+    assert {hop["trace_id"] for hop in hops} == {"a1" * 16}
+    assert len({scope.invocation_id, *(hop["invocation_id"] for hop in hops)}) == 4
+    assert {(hop["user_id"], hop["service_id"], hop["initiated_by"]) for hop in hops} == {(None, "bench-worker", user)}
+
+
+@pytest.mark.parametrize("worker", ["redis-prefork-sqlite", "redis-threads-redis"], indirect=True)
+def test_a_task_longer_than_the_visibility_time_out_does_not_run_beside_itself(worker):
+    first = send(worker, "gated_requeue", "long")
+    until(lambda: worker.count(id=first.id, event="started"))
+    until(lambda: worker.received(first.id) > 2, meanwhile=lambda: restore_unacknowledged(worker))
+    open_gates(worker, "long")
+    assert first.get(timeout=PATIENCE) == "through long"
+    until(lambda: worker.replays(first.id))
+    assert [worker.count(id=first.id, event=event) for event in ("started", "effect", "completed")] == [1, 1, 1]
