@@ -24,7 +24,16 @@ AUTH = (SINGLE, "jwt", "api-key")
 
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
-_NOT_SETTINGS = (f"{PREFIX}TEST_",)
+_NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY")
+# Where people keep their keys already. A key is never a setting: settings are printed.
+_API_KEYS: Mapping[str, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "ollama": ("OLLAMA_API_KEY",),
+    # A server of one's own is never sent the key of somebody else's.
+    "compatible": (f"{PREFIX}API_KEY",),
+}
 
 
 class SettingsError(ValueError):
@@ -40,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tenant: str = ""
     base: str = "urn:sameas:"
     concurrency: int = 4
+    prices: str = ""
     host: str = "127.0.0.1"
     port: int = 8080
     auth: str = "single-tenant"
@@ -97,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "tenant": self.tenant or "(one, without a name)",
             "base": self.base,
             "concurrency": str(self.concurrency),
+            "prices": self.prices or "(the table that comes along)",
             "host": self.host,
             "port": str(self.port),
             "auth": self.auth,
@@ -172,6 +183,12 @@ def _check(name: str, value: Any, *, where: str) -> None:
 
 def _listed(prefix: str) -> str:
     return ", ".join(f"{prefix}{name.upper() if prefix else name}" for name in NAMES)
+
+
+def api_key_for(provider: str, environment: Mapping[str, str] | None = None) -> str | None:
+    """The key of a provider of models, from its usual variable."""
+    given = os.environ if environment is None else environment
+    return next((key for name in _API_KEYS.get(provider, ()) if (key := given.get(name))), None)
 
 
 def hide_password(url: str) -> str:

@@ -70,8 +70,13 @@ def make_app(settings: Mapping[str, Any]) -> Celery:
     return app
 
 
+def _task(app: Celery, **options: Any) -> Any:
+    # Not shared: every test has an app of its own, with tasks of the same names.
+    return idempotent_task(app=app, bind=True, shared=False, **options)
+
+
 def _define_effects(app: Celery, bench: Bench) -> None:
-    @app.task(base=IdempotentTask, bind=True, name="charge", requeue_after=0.2)
+    @_task(app, name="charge", requeue_after=0.2)
     def charge(self: Any, amount: int) -> dict[str, int]:
         bench.note("completed", self)
         return {"charged": amount}
@@ -90,22 +95,21 @@ def _define_effects(app: Celery, bench: Bench) -> None:
             bench.wait_at(f"{args[0]}-acknowledge")
 
     for on_busy in ("requeue", "wait", "drop"):
-        app.task(gated, base=Acknowledged, bind=True, name=f"gated_{on_busy}", on_busy=on_busy, requeue_after=0.2)
-    app.task(gated, base=Acknowledged, bind=True, name="gated_lost", reject_on_worker_lost=True, requeue_after=0.2)
+        _task(app, base=Acknowledged, name=f"gated_{on_busy}", on_busy=on_busy, requeue_after=0.2)(gated)
+    _task(app, base=Acknowledged, name="gated_lost", reject_on_worker_lost=True, requeue_after=0.2)(gated)
 
-    @idempotent_task(app=app, bind=True, name="order", key_by="content", exclude_fields={"sent_at"}, on_busy="wait")
+    @_task(app, name="order", key_by="content", exclude_fields={"sent_at"}, on_busy="wait")
     def order(self: Any, order: dict[str, Any]) -> dict[str, Any]:
         bench.note("completed", self)
         return {"order": order["number"], "by": self.request.id}
 
-    @idempotent_task(app=app, bind=True, name="pay", key_by="client", scope_name="pay")
+    @_task(app, name="pay", key_by="client", scope_name="pay")
     def pay(self: Any, amount: int) -> str:
         bench.note("completed", self, key=self.audit_meta.idempotency_key)
         return f"paid {amount}"
 
 
 def _define_endings(app: Celery, bench: Bench) -> None:
-    @app.task(base=IdempotentTask, bind=True, name="flaky", max_retries=5, requeue_after=0.2)
     def flaky(self: Any, failures: int) -> int:
         bench.note("tried", self, trace_id=self.scope.trace_id, invocation_id=self.scope.invocation_id)
         if self.request.retries < failures:
@@ -113,11 +117,11 @@ def _define_endings(app: Celery, bench: Bench) -> None:
         bench.note("completed", self)
         return int(self.request.retries)
 
-    app.task(flaky.run.__func__, base=IdempotentTask, bind=True, name="flaky_drop", max_retries=5, on_busy="drop")
+    _task(app, name="flaky", max_retries=5, requeue_after=0.2)(flaky)
+    _task(app, name="flaky_drop", max_retries=5, on_busy="drop")(flaky)
 
-    @app.task(
-        base=IdempotentTask,
-        bind=True,
+    @_task(
+        app,
         name="autoretried",
         autoretry_for=(ConnectionError,),
         retry_kwargs={"countdown": 0},
@@ -130,7 +134,7 @@ def _define_endings(app: Celery, bench: Bench) -> None:
         bench.note("completed", self)
         return int(self.request.retries)
 
-    @app.task(base=IdempotentTask, bind=True, name="rejected", requeue_after=0.2)
+    @_task(app, name="rejected", requeue_after=0.2)
     def rejected(self: Any, how: str) -> None:
         bench.note("tried", self)
         if how == "reject" and len(list(_tries(bench, self))) < 2:
@@ -139,7 +143,7 @@ def _define_endings(app: Celery, bench: Bench) -> None:
             raise Ignore
         bench.note("completed", self)
 
-    @app.task(base=IdempotentTask, bind=True, name="limited", soft_time_limit=1, requeue_after=0.2)
+    @_task(app, name="limited", soft_time_limit=1, requeue_after=0.2)
     def limited(self: Any, gate: str) -> str:
         bench.note("tried", self)
         try:
@@ -150,7 +154,7 @@ def _define_endings(app: Celery, bench: Bench) -> None:
         bench.note("completed", self)
         return "in time"
 
-    @app.task(base=IdempotentTask, bind=True, name="silent", ignore_result=True, keep_result=False)
+    @_task(app, name="silent", ignore_result=True, keep_result=False)
     def silent(self: Any) -> object:
         bench.note("completed", self)
         return object()
@@ -163,12 +167,12 @@ def _tries(bench: Bench, task: Any) -> Iterator[dict[str, Any]]:
 
 
 def _define_flows(app: Celery, bench: Bench) -> None:
-    @app.task(base=IdempotentTask, bind=True, name="add", requeue_after=0.2)
+    @_task(app, name="add", requeue_after=0.2)
     def add(self: Any, left: int, right: int) -> int:
         bench.note("completed", self, trace_id=self.scope.trace_id)
         return left + right
 
-    @app.task(base=IdempotentTask, bind=True, name="total", requeue_after=0.2)
+    @_task(app, name="total", requeue_after=0.2)
     def total(self: Any, numbers: list[int]) -> int:
         bench.note("completed", self, trace_id=self.scope.trace_id)
         return sum(numbers)
@@ -191,7 +195,7 @@ def _define_flows(app: Celery, bench: Bench) -> None:
             app.tasks["hop"].delay(hops - 1)
         return hops
 
-    app.task(hop, base=IdempotentTask, bind=True, name="hop", any_tenant=False)
+    _task(app, name="hop", any_tenant=False)(hop)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +22,7 @@ from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, report, worst
 from sameas.cli.extractors import EXTRACTORS, choose_extractor, with_spacy
 from sameas.cli.formats import EXTENSIONS, FORMATS, STREAMS, Format
+from sameas.cli.model_options import ModelOptions, add_options, check_options
 from sameas.cli.progress import open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
@@ -33,7 +34,11 @@ from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.service import Extraction, ExtractionService
 from sameas.ontology.load import load_ontology
 from sameas.ontology.model import Ontology
-from sameas.settings import load_settings
+from sameas.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from sameas.cli.prompted import ModelPath
+    from sameas.extraction.prompted.estimate import Estimate
 
 SHORT = "Extract entities and relations from documents, true to an ontology."
 
@@ -70,7 +75,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--ontology", "-o", required=True, metavar="FILE", help="a file, or the name of one that was added")
     add("--imports", type=Path, metavar="DIR", help="a folder that answers owl:imports")
-    add("--examples", type=Path, metavar="FILE", help="learn from these first; kept for the next time")
+    add(
+        "--examples",
+        type=Path,
+        metavar="FILE",
+        help="learn from these first, kept for the next time; with --model, show it those that are like each chunk",
+    )
     add(
         "--format",
         "-f",
@@ -92,6 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--quiet", "-q", action="store_true", help="nothing on stderr but errors")
     add("--json", action="store_true", help="one JSON object for each document on stdout")
     add("--debug", action="store_true", help="show tracebacks")
+    add_options(parser)
     return parser
 
 
@@ -102,6 +113,7 @@ def run(arguments: Sequence[str]) -> ExitCode:
         parser.print_help(sys.stderr)
         return ExitCode.USAGE
     given = parser.parse_intermixed_args(arguments)
+    check_options(given)
     settings = load_settings()
     sources = find_sources(given.documents)
     several = len(sources) > 1
@@ -109,6 +121,8 @@ def run(arguments: Sequence[str]) -> ExitCode:
     path = find_ontology(given.ontology, settings)
     loaded = load_ontology(path, imports_dir=given.imports, cache_dir=settings.cache / "ontologies")
     _say_unresolved(loaded, quiet=given.quiet)
+    if given.model is not None:
+        return _run_with_model(given, sources, ontology=loaded, settings=settings)
     model = None
     if given.examples is not None:
         if given.extractor == "lexicon":
@@ -119,8 +133,62 @@ def run(arguments: Sequence[str]) -> ExitCode:
     extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model)
     if given.spacy is not None:
         extractor = with_spacy(extractor, loaded, pipeline=given.spacy)
-    plan = Plan(
-        ontology=loaded,
+    plan = _plan(given, loaded, extractor, settings=settings, several=several)
+
+    async def work() -> list[Row]:
+        async with open_service(settings) as service:
+            return await _extract_all(service, sources, plan)
+
+    rows = asyncio.run(_until_terminated(work()))
+    if not given.quiet:
+        print_summary(rows)
+    return worst([row.code for row in rows])
+
+
+def _run_with_model(
+    given: argparse.Namespace, sources: Sequence[Source], *, ontology: Ontology, settings: Settings
+) -> ExitCode:
+    """The command with `--model`: an estimate, or an extraction with accounts."""
+    from sameas.cli.prompted import examples_from, open_model_path
+    from sameas.cli.spending import print_estimates, print_spending
+
+    options = ModelOptions.of(given)
+    examples = examples_from(given.examples, ontology) if given.examples is not None else []
+
+    async def work() -> list[Row]:
+        async with open_model_path(options, ontology=ontology, settings=settings, examples=examples) as path:
+            plan = _plan(given, ontology, path.extractor, settings=settings, several=len(sources) > 1)
+            if given.estimate:
+                estimates = await _estimate_all(sources, plan, path)
+                if given.json:
+                    for name, estimate in estimates:
+                        _emit(msgspec.json.encode({"document": name, "estimate": estimate}) + b"\n")
+                else:
+                    print_estimates(estimates)
+                return []
+            async with open_service(settings) as service:
+                return await _extract_all(service, sources, plan)
+
+    rows = asyncio.run(_until_terminated(work()))
+    if not given.quiet and not given.estimate:
+        print_summary(rows)
+        print_spending(rows)
+    return worst([row.code for row in rows])
+
+
+async def _estimate_all(sources: Sequence[Source], plan: Plan, path: ModelPath) -> list[tuple[str, Estimate]]:
+    from sameas.extraction.prompted.estimate import Estimator
+    from sameas.ontology.index import OntologyIndex
+
+    estimator = Estimator(OntologyIndex(plan.ontology), path.extractor, settings=plan.settings, memo=path.memo)
+    return [(source.name, await estimator.estimate(read_source(source))) for source in sources]
+
+
+def _plan(
+    given: argparse.Namespace, ontology: Ontology, extractor: Extractor, *, settings: Settings, several: bool
+) -> Plan:
+    return Plan(
+        ontology=ontology,
         extractor=extractor,
         settings=PipelineSettings(
             concurrency=given.concurrency or settings.concurrency, deadline_seconds=given.deadline
@@ -132,15 +200,6 @@ def run(arguments: Sequence[str]) -> ExitCode:
         quiet=given.quiet,
         json=given.json,
     )
-
-    async def work() -> list[Row]:
-        async with open_service(settings) as service:
-            return await _extract_all(service, sources, plan)
-
-    rows = asyncio.run(_until_terminated(work()))
-    if not given.quiet:
-        print_summary(rows)
-    return worst([row.code for row in rows])
 
 
 def _at_least_one(text: str) -> int:
@@ -256,6 +315,8 @@ def _as_json(extraction: Extraction, source: Source, target: Path | None) -> dic
         "entities": graph.entities,
         "relations": graph.relations,
         "rejectedCount": len(graph.rejected),
+        "missing": metadata.missing,
+        "usage": metadata.usage,
         "notes": graph.notes,
     }
 

@@ -12,8 +12,8 @@ import msgspec
 
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.graph import Claim, Mention, Rejection
-from sameas.extraction.usage import StageUsage
 from sameas.identity.canonical import canonical_json, sha256_hex
+from sameas.llm.ledger import UsageRow
 from sameas.ontology.focus import Focus
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class BoundExtractor(Extractor, Protocol):
         """For each claim, whether the chunk supports it."""
         ...
 
-    def usage(self) -> tuple[StageUsage, ...]:
+    def usage(self) -> tuple[UsageRow, ...]:
         """What was spent and saved so far, by stage and model."""
         ...
 

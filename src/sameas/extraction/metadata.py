@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from sameas.extraction.outcome import MissingChunk, RunOutcome
-from sameas.extraction.usage import StageUsage
+from sameas.extraction.outcome import MissingChunk
+from sameas.llm.ledger import UsageRow
+from sameas.llm.outcomes import RunOutcome
 
 RunStatus: TypeAlias = Literal["pending", "running", "complete", "failed", "partial"]
 AuditType: TypeAlias = Literal[
@@ -105,7 +106,7 @@ class RunMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     chunks_ended_early: int = 0
     missing: tuple[MissingChunk, ...] = ()
     """What a partial run could not do, by stage and place."""
-    usage: tuple[StageUsage, ...] = ()
+    usage: tuple[UsageRow, ...] = ()
     """What all attempts of the run spent on models, and what the memo of calls saved."""
     files: Mapping[str, FileDigest] = {}
     superseded_at: str | None = None

@@ -9,9 +9,8 @@ import msgspec
 
 from sameas.extraction.graph import KnowledgeGraph
 from sameas.extraction.outputs import OutputFormat
-from sameas.extraction.usage import StageUsage
-
-RunOutcome: TypeAlias = Literal["COMPLETE", "PARTIAL_ENTITY_ONLY", "PARTIAL_EARLY_EXIT", "FALLBACK_CACHE", "EMPTY"]
+from sameas.llm.ledger import UsageRow
+from sameas.llm.outcomes import RunOutcome, name_outcome
 
 
 class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
@@ -35,16 +34,22 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
     chunks_ended_early: int
     duration_ms: int
     missing: tuple[MissingChunk, ...] = ()
-    usage: tuple[StageUsage, ...] = ()
+    usage: tuple[UsageRow, ...] = ()
     """What was spent on models in this run, and what the memo of calls saved."""
 
     def __repr__(self) -> str:
         return f"<ExtractionResult {self.outcome} {self.graph!r}>"
 
 
-def outcome_of(graph: KnowledgeGraph, *, ended_early: bool, usage: tuple[StageUsage, ...] | None = None) -> RunOutcome:
+def outcome_of(graph: KnowledgeGraph, *, ended_early: bool, usage: tuple[UsageRow, ...] | None = None) -> RunOutcome:
     """The outcome of a run that has this to show; `usage` is given by a run that asks models.
 
     FALLBACK_CACHE: something is missing, and everything that is there was known before, because no call was answered.
     """
-    return name_outcome(entities=len(graph.entities), relations=len(graph.relations), ended_early=ended_early)
+    was_known = usage is not None and not any(one.calls > one.failed for one in usage)
+    return name_outcome(
+        entities=len(graph.entities),
+        relations=len(graph.relations),
+        ended_early=ended_early,
+        is_fallback=ended_early and bool(graph.entities) and was_known,
+    )

@@ -43,7 +43,7 @@ from sameas.extraction.metadata import (
 from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
 from sameas.extraction.run_folder import RunFolder, RunReplacedError
-from sameas.extraction.usage import Meter, together
+from sameas.extraction.usage import Meter, joined
 from sameas.once.context import Context
 
 # A run that fails again and again must not grow its metadata without end.
@@ -222,7 +222,7 @@ class RunAttempt:
     def _write(self) -> None:
         if self._context.lost:
             raise RunReplacedError
-        self._metadata = replace(self._metadata, usage=together(self._spent_before, self.meter.read()))
+        self._metadata = replace(self._metadata, usage=joined(self._spent_before, self.meter.read()))
         self._folder.write_metadata(self._metadata)
 
 

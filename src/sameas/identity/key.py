@@ -10,9 +10,11 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Literal
 
 from sameas.identity.canonical import Exclusions, canonical_json, join, sha256_hex, to_json
@@ -97,27 +99,37 @@ def key_prefix(typed: str) -> str:
     return match[1]
 
 
+def _plain_sha256() -> Callable[[bytes], hashlib._Hash]:
+    """The interpreter's own SHA-256: OpenSSL takes longer to begin than to digest a few bytes."""
+    for module in ("_sha2", "_sha256"):
+        with suppress(ImportError):
+            return import_module(module).sha256  # type: ignore[no-any-return]
+    return hashlib.sha256
+
+
+_sha256 = _plain_sha256()
+
+
 def record_digest(tenant: str, scope: str, key: str, namespace: Namespace = "client") -> bytes:
     """The identity under which a record is stored: 32 bytes that no delimiter trick or collation can merge.
 
     Keys that callers choose and keys computed from content live apart, so that nobody can name somebody's content key.
     """
     try:
-        # The part that nearly all calls share is joined once.
-        head = _joined_head(tenant, scope)
-        if key.isascii() and head.isascii() and type(key) is str:
-            return hashlib.sha256(head + f"{len(key)}:{key}".encode() + _NAMESPACES[namespace]).digest()
-        return hashlib.sha256(join(tenant, scope, key, namespace)).digest()
+        # What nearly all calls share is joined once.
+        around = _around(tenant, scope, namespace)
+        if around is not None and key.isascii() and type(key) is str:
+            return _sha256(f"{around[0]}{len(key)}:{key}{around[1]}".encode()).digest()
+        return _sha256(join(tenant, scope, key, namespace)).digest()
     except UnicodeEncodeError:
         raise NotCanonical("tenant, scope and key must not hold lone surrogates", "key") from None
 
 
-_NAMESPACES: dict[Namespace, bytes] = {"client": join("client"), "content": join("content")}
-
-
 @lru_cache(maxsize=1_024)
-def _joined_head(tenant: str, scope: str) -> bytes:
-    return join(tenant, scope)
+def _around(tenant: str, scope: str, namespace: Namespace) -> tuple[str, str] | None:
+    """What is joined before and after a key, where characters and bytes are the same."""
+    before, after = join(tenant, scope), join(namespace)
+    return (before.decode(), after.decode()) if before.isascii() else None
 
 
 def fingerprint(payload: object, *, secret: bytes = b"", exclude_fields: Iterable[str] | Exclusions = ()) -> str:

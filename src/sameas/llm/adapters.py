@@ -14,7 +14,7 @@ import msgspec
 
 from sameas.llm.address import NEED_KEYS, ModelAddress, parse_address
 from sameas.llm.models import Ask, Finish, Message, Model, ModelError, Reply
-from sameas.llm.prices import Price
+from sameas.llm.prices import Price, load_prices
 from sameas.llm.tokens import counter_for
 from sameas.llm.usage import believable, own_usage
 
@@ -151,7 +151,9 @@ def open_model(
         import pydantic_ai  # noqa: F401
     except ImportError:
         raise ValueError("language models need another package: pip install 'sameas[llm]'") from None
-    return AdaptedModel(parsed, api_key=api_key or None, timeout=timeout, price=price)
+    return AdaptedModel(
+        parsed, api_key=api_key or None, timeout=timeout, price=price or load_prices().price_of(parsed.name)
+    )
 
 
 def _request_of(ask: Ask, model: "provided.Model[Any]", *, timeout: float) -> tuple[Any, Any, Any]:

@@ -5,6 +5,7 @@ CallRefused             the call was not made; `code` is for programs, `retry_af
 |-- RequestTooLarge     no window will ever be large enough for it
 |-- CircuitOpen         the server failed too often of late
 |-- TooManyWaiting      the limiter's queue is full
+|-- LimitsUnreachable   the limits are shared in a store that does not answer
 `-- HeldBack            the server asked for a longer pause than anybody should wait for
 """
 
@@ -73,6 +74,12 @@ class TooManyWaiting(CallRefused):
     """Too many calls wait for the limiter already; try again later."""
 
     code = "too_many_waiting"
+
+
+class LimitsUnreachable(CallRefused):
+    """The store in which nodes share their limits does not answer, so that nobody knows whether a call is allowed."""
+
+    code = "limits_unreachable"
 
 
 class HeldBack(CallRefused):

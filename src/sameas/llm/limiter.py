@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from sameas.llm.circuit import Change, CircuitBreaker, Ticket
-from sameas.llm.errors import CircuitOpen, HeldBack, RequestTooLarge, TooManyWaiting
+from sameas.llm.errors import CircuitOpen, HeldBack, LimitsUnreachable, RequestTooLarge, TooManyWaiting
 from sameas.llm.models import ModelError
 from sameas.llm.queue import TurnQueue, Waiter
 from sameas.llm.signals import CircuitClosed, CircuitOpened, Listener, tell
@@ -124,8 +124,8 @@ class CentralRateLimiterService:
     ) -> AsyncIterator[Permit]:
         """Leave to make a call of at most so many tokens, waited for in turn; the slot is held inside the block.
 
-        Raises `RequestTooLarge`, `CircuitOpen`, `HeldBack`, `TooManyWaiting`, or the error of the store that the
-        limits are shared through: without an answer nobody is let through.
+        Raises `RequestTooLarge`, `CircuitOpen`, `HeldBack`, `TooManyWaiting`, or `LimitsUnreachable` where the limits
+        are shared in a store and it does not answer: then nobody is let through.
         """
         if estimated_tokens < 0:
             raise ValueError("a call cannot need less than nothing")
@@ -198,7 +198,7 @@ class CentralRateLimiterService:
                 except Exception as error:
                     self._queue.remove(waiter)
                     if not waiter.answer.done():
-                        waiter.answer.set_exception(error)
+                        waiter.answer.set_exception(_told(error))
                     continue
                 if isinstance(answer, Wait):
                     await self._wait(answer)
@@ -299,3 +299,11 @@ class CentralRateLimiterService:
 
     def __repr__(self) -> str:
         return f"<CentralRateLimiterService held={self._held} waiting={len(self._queue)}>"
+
+
+def _told(error: Exception) -> Exception:
+    if not isinstance(error, StoreError):
+        return error
+    unreachable = LimitsUnreachable(f"{LimitsUnreachable.__doc__} {error}", retry_after=1.0)
+    unreachable.__cause__ = error
+    return unreachable

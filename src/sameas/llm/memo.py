@@ -1,11 +1,12 @@
 """A reply is paid for once: the memo of calls, in any store, shared by every process that uses it.
 
 Rule: a call is known by exactly what is sent and to which model, and by nothing else: no secret, no address, no
-time-out. While one caller asks, others with the same ask wait and share the reply. Only a whole reply that its caller
-found valid is kept; another is handed to the one who asked, and the next caller asks again. What is kept stays until
+time-out. While one caller asks, others with the same ask wait and share the reply. Only a reply that its caller found
+valid is kept; another is handed to the one who asked, and the next caller asks again. What is kept stays until
 it is forgotten, or for a retention.
 """
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -49,13 +50,16 @@ class CallMemo:
     async def ask(
         self, model: str, ask: Ask, call: Callable[[], Awaitable[Reply]], *, is_valid: Check | None = None
     ) -> Remembered:
-        """The reply that is kept, or that of `call()`, which is kept if it is whole and `is_valid` says so."""
+        """The reply that is kept, or that of `call()`, which is kept if `is_valid` says so.
+
+        Without `is_valid` any reply is kept that the model ended of its own accord.
+        """
         made: list[Reply] = []
 
         async def work(_: Context) -> Reply:
             reply = await call()
             made.append(reply)
-            if reply.finish != "stop" or not (is_valid is None or is_valid(reply)):
+            if not (is_valid or _is_whole)(reply):
                 raise _NotKept
             return reply
 
@@ -105,13 +109,18 @@ class _NotKept(Exception):
     """Tells the engine to give the claim back."""
 
 
+def _is_whole(reply: Reply) -> bool:
+    return reply.finish == "stop"
+
+
 def call_key(model: str, ask: Ask) -> str:
     """The identity of a call."""
     sent: dict[str, Any] = {
         "wire": WIRE_VERSION,
         "model": model,
         "messages": [[message.role, message.content] for message in ask.messages],
-        "schema": ask.schema,
+        # As text: models write the parts of an object in the order in which the schema names them.
+        "schema": json.dumps(ask.schema, separators=(",", ":"), ensure_ascii=False),
         "schema_name": ask.schema_name,
         "max_output_tokens": ask.max_output_tokens,
         "temperature": ask.temperature,

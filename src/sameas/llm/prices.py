@@ -1,25 +1,68 @@
-"""What models cost, in US dollars per million tokens.
+"""What models cost, in US dollars per million tokens: a table with a date, and a file of one's own over it.
 
-Rule: a model that is not in the table has no price, and its cost is unknown; it is never taken for free.
+Rule: a model that is in neither has no price, and its cost is unknown; it is never taken for free. Prices change
+without notice, so the date of the table belongs beside every sum.
 """
 
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 
 MILLION = 1_000_000
+TABLE = Path(__file__).with_name("prices.toml")
+
+# A release of a model by its date costs what the model costs.
+_RELEASE = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
-class Price(msgspec.Struct, frozen=True):
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """US dollars per million tokens that go in and come out."""
 
     input: Decimal
     output: Decimal
 
     def __post_init__(self) -> None:
-        if not (self.input >= 0 and self.output >= 0):
-            raise ValueError("a price must not be negative")
+        if not all(part.is_finite() and part >= 0 for part in (self.input, self.output)):
+            raise ValueError("a price must be a number that is not negative")
 
     def cost(self, *, input_tokens: int, output_tokens: int) -> Decimal:
         """What so many tokens cost, in US dollars."""
         return (self.input * input_tokens + self.output * output_tokens) / MILLION
+
+
+class PriceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Prices by the names of models, and the day on which they were true."""
+
+    as_of: date
+    models: Mapping[str, Price]
+
+    def price_of(self, name: str) -> Price | None:
+        """The price of a model such as `openai:gpt-5-mini`; None where it is not known."""
+        return self.models.get(name) or self.models.get(_RELEASE.sub("", name))
+
+
+@lru_cache(maxsize=8)
+def load_prices(own: Path | None = None) -> PriceTable:
+    """The table, with the prices of a file of one's own over it."""
+    table = _read(TABLE)
+    if own is None:
+        return table
+    mine = _read(own)
+    return PriceTable(mine.as_of, {**table.models, **mine.models})
+
+
+def _read(file: Path) -> PriceTable:
+    try:
+        with file.open("rb") as content:
+            return msgspec.convert(tomllib.load(content, parse_float=Decimal), PriceTable, strict=False)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ValueError(
+            f"{file} is no table of prices: {error}. It needs a date, as_of, and under [models] lines such as "
+            '"openai:gpt-5-mini" = { input = 0.25, output = 2 }'
+        ) from error

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from random import Random
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -17,6 +17,7 @@ from sameas.llm.budget import Reservation, TokenBudgetService
 from sameas.llm.errors import CallRefused
 from sameas.llm.ledger import UsageLedger, UsageReport, cost_of
 from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.memo import CallMemo, Check
 from sameas.llm.models import Ask, Model, ModelError, Reply, Usage
 from sameas.llm.outcomes import RunOutcome, name_outcome
 from sameas.llm.signals import Listener, MemoHit, Retrying, tell
@@ -26,7 +27,9 @@ from sameas.llm.timeouts import (
     StageTimedOutError,
     StageTimeoutService,
     hard_limit_passed,
+    paused,
     time_left,
+    working,
 )
 from sameas.llm.usage import count_input
 
@@ -48,14 +51,6 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
     def wait(self, failures: int, random: Random) -> float:
         return min(self.longest, self.first * 2.0 ** min(failures - 1, 30)) * (0.5 + random.random() / 2)
-
-
-class Memo(Protocol):
-    """What remembers the replies to calls (`CallMemo`)."""
-
-    async def ask(self, model: str, ask: Ask, call: Callable[[], Awaitable[Reply]]) -> tuple[Reply, bool]:
-        """The reply, and whether it was remembered; `call` is made when it was not."""
-        ...
 
 
 class _Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +77,7 @@ class RequestSupervisor:
         *,
         limiter: CentralRateLimiterService,
         budget: TokenBudgetService | None = None,
-        memo: Memo | None = None,
+        memo: CallMemo | None = None,
         timeouts: StageTimeoutService | None = None,
         run_id: str = "",
         on_signal: Listener | None = None,
@@ -121,23 +116,29 @@ class RequestSupervisor:
         """The codes of what kept calls from an answer, such as `budget_spent` or `circuit_open`."""
         return frozenset(self._stopped_by)
 
-    async def ask(self, stage: str, ask: Ask) -> Reply:
-        """The reply; raises `ModelError` after the last try, `CallRefused` where no call may be made, and
-        `StageTimedOutError`.
+    async def ask(self, stage: str, ask: Ask, *, is_valid: Check | None = None) -> Reply:
+        """The reply; it is remembered if it is whole and `is_valid` says that it can be used.
+
+        Raises `ModelError` after the last try, `CallRefused` where no call may be made, and `StageTimedOutError`.
         """
         if stage not in STAGES:
             raise ValueError(f"no such stage: {stage}; the stages are {', '.join(STAGES)}")
         try:
             if self._memo is None:
                 return await self._timed(stage, ask)
-            reply, is_remembered = await self._memo.ask(self.model.name, ask, lambda: self._timed(stage, ask))
+            # Another process may be asking the same and wait at its limiter: that is no work of this stage.
+            with paused():
+                remembered = await self._memo.ask(
+                    self.model.name, ask, lambda: self._timed(stage, ask), is_valid=is_valid
+                )
         except (ModelError, CallRefused) as error:
             self._stopped_by.add(error.code)
             raise
         except StageTimedOutError:
             self._stopped_by.add("stage_timed_out")
             raise
-        if is_remembered:
+        reply = remembered.reply
+        if remembered.was_kept:
             self._ledger.saved(stage, self.model.name, usage=reply.usage, price=self.model.price)
             tell(self._listener, MemoHit(stage=stage, model=self.model.name, tokens=reply.usage.total_tokens))
         return reply
@@ -182,7 +183,8 @@ class RequestSupervisor:
                 if not error.is_retryable or is_last or (left is not None and wait >= left):
                     raise
                 self._announce(stage, error, attempt=failures + refusals, wait=error.retry_after or wait)
-            await asyncio.sleep(wait)
+            with working():
+                await asyncio.sleep(wait)
 
     def _planned(self, stage: str, ask: Ask) -> _Plan:
         input_tokens = count_input(ask, count=self.model.count_tokens)
@@ -195,7 +197,8 @@ class RequestSupervisor:
         try:
             async with self._limiter.slot(self._run_id, plan.tokens, on_signal=self._listener) as permit:
                 try:
-                    reply = await self.model.ask(plan.ask)
+                    with working():
+                        reply = await self.model.ask(plan.ask)
                 except ModelError as error:
                     self._settle(plan, reservation, error.usage, waited=permit.waited_seconds, has_reply=False)
                     raise

@@ -1,8 +1,8 @@
 """How long one chunk's work in a stage may take: a soft limit that warns and a hard one that ends it.
 
 Rule: only work counts. Whoever waits for permission to work (a rate limiter) wraps the wait in `paused()`,
-and the clock stands still meanwhile; else fifty calls a minute would make every long text partial. The clock
-is the event loop's own.
+and the clock stands still meanwhile; else fifty calls a minute would make every long text partial. Of several at
+once in one stage, those who work say so with `working()`, and the clock runs for them. It is the event loop's own.
 """
 
 import asyncio
@@ -90,27 +90,31 @@ class Stopwatch:
         self._worked = 0.0
         self._since: float | None = None
         self._pauses = 0
+        self._works = 0
         self._timers: list[asyncio.TimerHandle] = []
         self.soft_passed = False
         self.hard_passed = False
 
     def start(self, task: asyncio.Future[Any]) -> None:
         self._task = task
-        self._run()
+        self._go_or_stand()
 
     def stop(self) -> None:
-        self._stand()
         self._task = None
+        self._go_or_stand()
 
-    def pause(self) -> None:
-        self._pauses += 1
-        if self._pauses == 1:
-            self._stand()
+    def change(self, *, pauses: int = 0, works: int = 0) -> None:
+        """So many more wait, so many more work: the clock stands while some wait and none works."""
+        self._pauses += pauses
+        self._works += works
+        self._go_or_stand()
 
-    def resume(self) -> None:
-        self._pauses -= 1
-        if self._pauses == 0 and self._task is not None:
+    def _go_or_stand(self) -> None:
+        goes = self._task is not None and (self._pauses == 0 or self._works > 0)
+        if goes and self._since is None:
             self._run()
+        elif not goes and self._since is not None:
+            self._stand()
 
     def left(self) -> float:
         """Seconds of work until the hard limit."""
@@ -125,9 +129,8 @@ class Stopwatch:
             self._timers.append(self._loop.call_at(began + self._limits.soft_ms / 1000, self._warn))
 
     def _stand(self) -> None:
-        if self._since is not None:
-            self._worked += self._loop.time() - self._since
-            self._since = None
+        self._worked += self._loop.time() - (self._since or 0.0)
+        self._since = None
         for timer in self._timers:
             timer.cancel()
         self._timers = []
@@ -166,15 +169,28 @@ def time_left() -> float | None:
 @contextmanager
 def paused() -> Iterator[None]:
     """Time inside does not count as work of the stage that asks."""
+    with _changed(pauses=1):
+        yield
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Time inside counts, also inside a pause and while something beside it waits."""
+    with _changed(works=1):
+        yield
+
+
+@contextmanager
+def _changed(*, pauses: int = 0, works: int = 0) -> Iterator[None]:
     stopwatch = _current.get()
     if stopwatch is None:
         yield
         return
-    stopwatch.pause()
+    stopwatch.change(pauses=pauses, works=works)
     try:
         yield
     finally:
-        stopwatch.resume()
+        stopwatch.change(pauses=-pauses, works=-works)
 
 
 async def within(

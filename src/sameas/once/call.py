@@ -137,15 +137,21 @@ class Call(Struct, eq=False):
 
     def recalled(self) -> ProcessingRecord | None:
         """The answer, where it is at hand in this process."""
-        self.refuse_reentry()
+        if WORKING.get():
+            self.refuse_reentry()
         known = self.backend.recall(self.request)
         return None if known is None else self.replayed(known.record)
 
     def takes_off(self) -> bool:
         """Whether nobody in this process is at this key: then the claim is this call's to make, now."""
-        if self.board() is not self.flight:
+        if WORKING.get():
+            self.refuse_reentry()
+        request = self.request
+        self.flight = flight = Flight(request.fingerprint)
+        if self.flights.board(request.identity.digest, flight) is not flight:
             return False
-        self.begin_claim()
+        self.claimed_from = monotonic()
+        self.claiming = True
         return True
 
     def answered(self, claim: Claim) -> ProcessingRecord | None:
@@ -153,9 +159,10 @@ class Call(Struct, eq=False):
         self.claiming = type(claim) is Acquired
         if type(claim) is not Replay:
             return None
-        self.kept = claim.record
-        self.land()
-        return self.replayed(claim.record)
+        record = self.kept = claim.record
+        if self.flight is not None:
+            self.flights.land(record.identity.digest, self.flight, record)
+        return self.replayed(record)
 
     def goes_on(self, claim: Claim) -> Script[ProcessingRecord]:
         """The rest of a call that took off, from the answer to its first claim."""
@@ -372,9 +379,7 @@ class Call(Struct, eq=False):
         self.context = None
         return not isinstance(answer, Lost)
 
-    def _hand_in_late(
-        self, context: Context, outcome: Outcome, result: Any, error: StoreUnavailable
-    ) -> Script[Answer]:
+    def _hand_in_late(self, context: Context, outcome: Outcome, result: Any, error: StoreUnavailable) -> Script[Answer]:
         """Complete, with patience for a store that does not answer; a repeated complete is harmless."""
         deadline, delay = monotonic() + self.policy.patience, 0.01
         while monotonic() + delay < deadline:

@@ -150,6 +150,8 @@ def pack(result: Any, codec: Codec | OutcomeCodec) -> tuple[Outcome, Any]:
 
 def unpack(outcome: Outcome, codec: Codec | OutcomeCodec) -> Any:
     """The result of a stored outcome."""
+    if codec is PLAIN and outcome.media_type == JSON:
+        return _FROM_JSON(unframe(outcome.data))
     if isinstance(codec, OutcomeCodec):
         return codec.unpack(outcome)
     return codec.decode(unframe(outcome.data), outcome.media_type)

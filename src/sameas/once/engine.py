@@ -66,7 +66,7 @@ class Engine:
         """The result of `work(ctx)`: run now, or as it was the first time."""
         if connection is not None:
             return cast(T, self._join(work, connection, options).result)
-        return cast(T, self._answer(self._intake.call(work, **options)).result)
+        return self._answer(self._intake.call(work, **options)).result  # type: ignore[no-any-return]
 
     def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
@@ -188,13 +188,13 @@ class Engine:
             return self._drive(call, call.script())
         backend = self._backend
         try:
-            known = call.recalled()
-            if known is not None:
+            if backend.recalls and (known := call.recalled()) is not None:
                 return known
             if not call.takes_off():
                 return run(call.script(), backend.perform, self._effects)
             claim = run(backend.claim(call.request), backend.perform)
-            return call.answered(claim) or run(call.goes_on(claim), backend.perform, self._effects)
+            answer = call.answered(claim)
+            return run(call.goes_on(claim), backend.perform, self._effects) if answer is None else answer
         except BaseException as interruption:
             self._abandon_all([call], interruption)
             raise
@@ -289,7 +289,7 @@ class AsyncEngine:
         """The result of `work(ctx)`: run now, or as it was the first time."""
         if connection is not None:
             return cast(T, (await self._join(work, connection, options)).result)
-        return cast(T, (await self._answer(self._intake.call(work, **options))).result)
+        return (await self._answer(self._intake.call(work, **options))).result  # type: ignore[no-any-return]
 
     async def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
@@ -420,13 +420,13 @@ class AsyncEngine:
             return await self._drive(call, call.script())
         backend = self._backend
         try:
-            known = call.recalled()
-            if known is not None:
+            if backend.recalls and (known := call.recalled()) is not None:
                 return known
             if not call.takes_off():
                 return await arun(call.script(), backend.aperform, self._effects)
             claim = await arun(backend.claim(call.request), backend.aperform)
-            return call.answered(claim) or await arun(call.goes_on(claim), backend.aperform, self._effects)
+            answer = call.answered(claim)
+            return await arun(call.goes_on(claim), backend.aperform, self._effects) if answer is None else answer
         except BaseException as interruption:
             await self._abandon_all([call], interruption)
             raise

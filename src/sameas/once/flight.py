@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Final
+
+from msgspec import Struct
 
 from sameas.once.errors import TooManyWaiters
 from sameas.once.record import Record
@@ -16,19 +17,16 @@ from sameas.once.record import Record
 Wake = Callable[[], None]
 
 
-class Flight:
+class Flight(Struct, eq=False):
     """One key under way in this process."""
 
-    __slots__ = ("fingerprint", "followers", "landed", "record", "stored", "working")
-
-    def __init__(self, fingerprint: str) -> None:
-        self.fingerprint: Final = fingerprint
-        self.working = False
-        self.landed = False
-        self.record: Record | None = None
-        self.stored = True
-        # In the order they came; a dictionary, because ten thousand of them leave one by one.
-        self.followers: dict[Wake, None] = {}
+    fingerprint: str
+    working: bool = False
+    landed: bool = False
+    record: Record | None = None
+    stored: bool = True
+    # In the order they came; a dictionary, because ten thousand of them leave one by one.
+    followers: dict[Wake, None] = {}
 
 
 class Flights:

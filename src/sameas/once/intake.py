@@ -114,7 +114,8 @@ class Intake:
         else:
             policy = self._adjusted(scope, lease, retention, on_busy, wait_for)
         identity, print_ = self._identify(scope, key, payload, tenant, exclude_fields, namespace)
-        print_ = request_fingerprint or print_
+        if request_fingerprint:
+            print_ = request_fingerprint
         about = self._nobody
         if tags or route or method or audit:
             about = About(about.owner, tuple(tags), route, method, audit or {})

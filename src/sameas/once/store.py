@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct
 
@@ -82,6 +82,8 @@ class Backend(ABC):
     waker: Waker | None = None
     # How long a waiter sleeps at most before it looks again by itself.
     poll_at_most: float = 1.0
+    # Whether some answers are at hand in this process: then `recall` is asked before anything else is done.
+    recalls: ClassVar[bool] = False
 
     def recall(self, request: ClaimRequest) -> Replay | None:
         """What a claim would be answered with, where the store need not be asked for it."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
+from operator import itemgetter
 from time import sleep
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, finalize
@@ -20,16 +22,19 @@ from psycopg import AsyncRawCursor, RawCursor
 
 from sameas.once.errors import StoreError, StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.once.record import Acquired, Claim, ClaimRequest
+from sameas.once.record import Acquired, Busy, Claim, ClaimRequest
 from sameas.once.script import Script, run
 from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_postgres, pause_after
 from sameas.stores.migrate import is_current, migrate
-from sameas.stores.postgres_pool import AnswerTimedOut, AsyncPool, AsyncSession, Options, Pool, Session, is_broken
+from sameas.stores.postgres_pool import AsyncPool, AsyncSession, Options, Pool, Session, is_broken
 from sameas.stores.postgres_waker import PostgresWaker
+from sameas.stores.postgres_wire import AnswerTimedOut
 from sameas.stores.rows import Row, claim_values
 from sameas.stores.sql import LOOKS, SqlBackend, Statement, seen
 from sameas.stores.statements import styled
 from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
+
+Bound = tuple[str, Sequence[Any]]
 
 # Claims sent in one go are one transaction: few enough that nobody waits long for its end.
 _GROUP = 100
@@ -41,9 +46,17 @@ class PostgresBackend(SqlBackend):
     waits_for_rows: ClassVar[bool] = True
     guards: ClassVar[bool] = True
 
+    def claim(self, request: ClaimRequest) -> Script[Claim]:
+        return self._patiently(request) if self._joined else self._claim(request)
+
     def _claim(self, request: ClaimRequest) -> Script[Claim]:
         for _ in range(LOOKS):
-            rows: list[Row] = yield self._take(request)
+            try:
+                rows: list[Row] = yield self._take(request)
+            except RowLocked as locked:
+                if self._joined:
+                    raise
+                return Busy(locked.waited_for)
             row = rows[0]
             if row[0] is not None:
                 return Acquired(*row[0])
@@ -207,13 +220,12 @@ class PostgresPerformer:
     def _extras(self) -> dict[str, Any]:
         return {"skew": self.skew, "patience": self._patience}
 
-    def _bound(self, statement: Statement) -> tuple[str, list[Any]]:
-        sql, names = styled(statement.sql, "numeric_dollar")
+    def _bound(self, statement: Statement) -> Bound:
+        sql, pick = _numbered(statement.sql)
         values = statement.values
         values["skew"] = self.skew
         values["patience"] = self._patience
-        assert names is not None
-        return sql, [values[name] for name in names]
+        return sql, pick(values)
 
     def _loop_pool(self) -> AsyncPool:
         loop = asyncio.get_running_loop()
@@ -291,7 +303,17 @@ def conninfo(url: str) -> str:
     return f"{scheme.partition('+')[0]}://{rest}"
 
 
-def _execute(cursor: RawCursor[Any], sql: str, values: list[Any]) -> list[Row]:
+@lru_cache(maxsize=512)
+def _numbered(sql: str) -> tuple[str, Callable[[Mapping[str, Any]], Sequence[Any]]]:
+    """A statement with numbered values, and what picks them in their order."""
+    text, names = styled(sql, "numeric_dollar")
+    assert names is not None
+    if len(names) > 1:
+        return text, itemgetter(*names)
+    return text, lambda values: [values[name] for name in names]
+
+
+def _execute(cursor: RawCursor[Any], sql: str, values: Sequence[Any]) -> list[Row]:
     cursor.execute(sql, values or None)
     return cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
 
@@ -309,7 +331,7 @@ def _groups(statements: Sequence[Statement]) -> Iterator[list[int]]:
         yield order[start : start + _GROUP]
 
 
-def _pipelined(session: Session, bound: Sequence[tuple[str, list[Any]]]) -> list[list[Row]]:
+def _pipelined(session: Session, bound: Sequence[Bound]) -> list[list[Row]]:
     cursors = []
     with session.pipeline():
         for sql, values in bound:
@@ -319,7 +341,7 @@ def _pipelined(session: Session, bound: Sequence[tuple[str, list[Any]]]) -> list
     return [cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)] for cursor in cursors]
 
 
-async def _apipelined(session: AsyncSession, bound: Sequence[tuple[str, list[Any]]]) -> list[list[Row]]:
+async def _apipelined(session: AsyncSession, bound: Sequence[Bound]) -> list[list[Row]]:
     cursors = []
     async with session.pipeline():
         for sql, values in bound:

@@ -12,7 +12,7 @@ import asyncio
 import select
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import psycopg
 from psycopg import AsyncConnection, Connection
@@ -29,8 +29,7 @@ Row = Sequence[Any]
 _REMEMBERED: Final = 64
 _AUTO: Final = [PyFormat.AUTO]
 # Looking up a member of an enumeration takes longer than what is done with it.
-_NO_ROWS = int(ExecStatus.COMMAND_OK)
-_GOOD = (int(ExecStatus.TUPLES_OK), _NO_ROWS)
+_ROWS, _NO_ROWS = int(ExecStatus.TUPLES_OK), int(ExecStatus.COMMAND_OK)
 _BINARY, _WAIT_R, _READY_R, _READY_W, _READY_RW = Format.BINARY, Wait.R, Ready.R, Ready.W, Ready.RW
 
 
@@ -38,12 +37,19 @@ class AnswerTimedOut(psycopg.OperationalError):
     """The server did not answer in time; what it is doing is not known."""
 
 
+class Loader(Protocol):
+    """The part of psycopg's Transformer that reads rows."""
+
+    def set_pgresult(self, result: PGresult, *, set_loaders: bool) -> None: ...
+    def load_rows(self, row0: int, row1: int, make_row: type[tuple[Any, ...]]) -> list[Row]: ...
+
+
 class Plan:
     """A statement with the types of its values: how often it was asked, and its name once the server knows it."""
 
     __slots__ = ("loader", "loads", "name", "text", "types", "uses")
 
-    def __init__(self, sql: str, types: tuple[int, ...], loader: Transformer) -> None:
+    def __init__(self, sql: str, types: tuple[int, ...], loader: Loader) -> None:
         self.text = sql.encode()
         self.types = types
         self.loader = loader
@@ -96,20 +102,21 @@ class Dialogue:
 
     def rows(self, plan: Plan, results: list[PGresult]) -> list[Row]:
         """The rows that came; a statement without rows answers one, the number that it changed."""
-        result = self.checked(results)
-        if result.status == _NO_ROWS:
-            return [(result.command_tuples,)]
+        result = results[0]
+        if len(results) > 1 or result.status != _ROWS:
+            self.check(results)
+            if result.status == _NO_ROWS:
+                return [(result.command_tuples,)]
         # The columns of a statement that the server knows by name stay what they are.
         plan.loader.set_pgresult(result, set_loaders=not plan.loads)
         plan.loads = plan.name is not None
         return plan.loader.load_rows(0, result.ntuples, tuple)
 
-    def checked(self, results: list[PGresult]) -> PGresult:
-        """The result; an error may come after it too, from the commit."""
+    def check(self, results: list[PGresult]) -> None:
+        """Raise what the server refused; an error may also come after the rows, from the commit."""
         for result in results:
-            if result.status not in _GOOD:
+            if result.status not in (_ROWS, _NO_ROWS):
                 raise error_from_result(result, encoding=self._connection.info.encoding)
-        return results[0]
 
 
 class Wire:
@@ -128,7 +135,7 @@ class Wire:
         plan, dumped = dialogue.plan(sql, values)
         if plan.name is None and dialogue.may_name(plan):
             name = dialogue.send_name(plan)
-            dialogue.checked(self._wait())
+            dialogue.check(self._wait())
             plan.name = name
         dialogue.send(plan, dumped)
         return dialogue.rows(plan, self._wait())
@@ -136,19 +143,25 @@ class Wire:
     def _wait(self) -> list[PGresult]:
         answer = execute(self._dialogue.pgconn)
         until = monotonic() + self._patience
+        left = self._patience
         try:
             wait = next(answer)
             while True:
-                if wait is not _WAIT_R:
-                    self._poll.modify(self._socket, select.POLLIN | select.POLLOUT)
-                ready = self._poll.poll(max(until - monotonic(), 0) * 1_000)
+                ready = self._poll.poll(left * 1_000) if wait is _WAIT_R else self._poll_both(left)
                 if not ready:
                     raise AnswerTimedOut(f"no answer within {self._patience} seconds")
-                if wait is not _WAIT_R:
-                    self._poll.modify(self._socket, select.POLLIN)
-                wait = answer.send(_ready(ready[0][1]))
+                wait = answer.send(_READY_R if ready[0][1] == select.POLLIN else _ready(ready[0][1]))
+                left = max(until - monotonic(), 0)
         except StopIteration as end:
             return cast("list[PGresult]", end.value)
+
+    def _poll_both(self, seconds: float) -> list[tuple[int, int]]:
+        """Wait until more can be sent or read."""
+        self._poll.modify(self._socket, select.POLLIN | select.POLLOUT)
+        try:
+            return self._poll.poll(seconds * 1_000)
+        finally:
+            self._poll.modify(self._socket, select.POLLIN)
 
 
 class AsyncWire:
@@ -167,7 +180,7 @@ class AsyncWire:
         plan, dumped = dialogue.plan(sql, values)
         if plan.name is None and dialogue.may_name(plan):
             name = dialogue.send_name(plan)
-            dialogue.checked(await self._wait())
+            dialogue.check(await self._wait())
             plan.name = name
         dialogue.send(plan, dumped)
         return dialogue.rows(plan, await self._wait())
@@ -187,7 +200,8 @@ class AsyncWire:
     async def _event(self, wait: Wait) -> int:
         # The loop is told anew each time: it must not know a connection that is closed while nobody waits.
         loop = self._loop
-        self._waiter = waiter = loop.create_future()
+        waiter: asyncio.Future[int] = loop.create_future()
+        self._waiter = waiter
         loop.add_reader(self._socket, self._arrived, select.POLLIN)
         if wait is not _WAIT_R:
             loop.add_writer(self._socket, self._arrived, select.POLLOUT)

@@ -20,6 +20,7 @@ Request = tuple[Any, ...]
 pack = cast(Callable[[Request], bytes], hiredis.pack_command)
 
 _READ_SIZE: Final = 65_536
+_CLOSED: Final = "the server closed the connection"
 _CLASSES: Final = {"NOSCRIPT": NoScriptError, "READONLY": ReadOnlyError}
 
 
@@ -37,8 +38,15 @@ class Wire:
 
     def ask(self, packed: bytes) -> Any:
         """One request and its reply; a refusal is raised."""
-        self._socket.sendall(packed)
-        reply = self._read()
+        reader, buffer, socket = self._reader, self._buffer, self._socket
+        socket.sendall(packed)
+        reply = False
+        while reply is False:
+            size = socket.recv_into(buffer)
+            if size == 0:
+                raise redis.ConnectionError(_CLOSED)
+            reader.feed(buffer, 0, size)
+            reply = reader.gets()
         if isinstance(reply, RedisError):
             raise reply
         return reply
@@ -57,7 +65,7 @@ class Wire:
         while reply is False:
             size = self._socket.recv_into(self._buffer)
             if size == 0:
-                raise redis.ConnectionError("the server closed the connection")
+                raise redis.ConnectionError(_CLOSED)
             self._reader.feed(self._buffer, 0, size)
             reply = self._reader.gets()
         return reply
@@ -116,11 +124,11 @@ class AsyncWire(asyncio.Protocol):
             answered.set_result(self._replies)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(redis.ConnectionError("the server closed the connection" if exc is None else str(exc)))
+        self._fail(redis.ConnectionError(_CLOSED if exc is None else str(exc)))
 
     async def _exchange(self, packed: bytes, count: int, within: float) -> list[Any]:
         if self.broken:
-            raise redis.ConnectionError("the server closed the connection")
+            raise redis.ConnectionError(_CLOSED)
         self._replies, self._wanted = [], count
         answered: asyncio.Future[list[Any]] = self._loop.create_future()
         self._answered = answered

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -82,6 +82,8 @@ class StoreTime:
 class TieredBackend(Backend):
     """`inner` behind a tier of at most `size` records and `size_bytes` bytes; the least recently used go
     first."""
+
+    recalls: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from celery import Task, shared_task  # type: ignore[import-untyped]
 from celery.local import maybe_evaluate  # type: ignore[import-untyped]
 
 from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.normalize import Starts
 from sameas.identity.scope import AuditMeta, ScopeContext, check_scope_name
 from sameas.once.engine import Engine
 from sameas.once.intake import NOTHING
@@ -55,6 +56,9 @@ class IdempotentTask(Task):  # type: ignore[misc]
     engine: ClassVar[Engine | None] = None
     service_id: ClassVar[str | None] = None
     any_tenant: ClassVar[bool | None] = None
+    # What the scope of a message must have: a case, the id of the run that it starts.
+    case_required: ClassVar[bool] = False
+    starts: ClassVar[Starts | None] = None
 
     @classmethod
     def on_bound(cls, app: Any) -> None:

@@ -33,6 +33,8 @@ _LOG = logging.getLogger("sameas.tasks")
 REQUEUES: Final = "sameas_requeues"
 # A delivery that waits may have to do the work itself: most of its time limit must be left then.
 _WAIT_PER_LIMIT = 0.1
+# A retry is sent before its predecessor gives the claim back, and may overtake it: it waits that moment.
+_HANDOVER = 1.0
 # Redis and SQS deliver again what is not acknowledged in time, and a message with a countdown is not.
 _COUNTDOWN_PER_VISIBILITY = 0.5
 
@@ -113,6 +115,8 @@ class Delivery:
         scope, audit = normalize_task(
             request.headers,
             service_id=task.service_in_use,
+            case_required=task.case_required,
+            starts=task.starts,
             idempotency_scope_name=task.scope_in_use,
             idempotency_key=key,
             allow_any_tenant=task.any_tenant_in_use,
@@ -126,24 +130,29 @@ class Delivery:
         return Hop(scope, audit), options
 
     def _set_policy(self, options: Options) -> None:
-        task = self._task
-        waits = task.on_busy == "wait" or (task.on_busy == "drop" and not self._may_be_dropped())
-        options["on_busy"] = "wait" if waits else "refuse"
+        task, request = self._task, self._request
         if task.lease is not None:
             options["lease"] = task.lease
         if task.retention is not NOTHING:
             options["retention"] = task.retention
-        limit = _shortest(
-            self._request.time_limit, self._request.soft_time_limit, task.time_limit, task.soft_time_limit
-        )
+        limit = _shortest(request.time_limit, request.soft_time_limit, task.time_limit, task.soft_time_limit)
         wait_for = _shortest(task.wait_for, limit and limit * _WAIT_PER_LIMIT)
+        waits = task.on_busy == "wait"
+        if not waits and self._follows_another:
+            waits, wait_for = True, _shortest(wait_for, _HANDOVER)
+        options["on_busy"] = "wait" if waits else "refuse"
         if wait_for is not None:
             options["wait_for"] = wait_for
+
+    @property
+    def _follows_another(self) -> bool:
+        """Whether an earlier try of the same task sent this one: as a retry, or to replace itself."""
+        return bool(self._request.retries or self._request.replaced_task_nesting)
 
     def _may_be_dropped(self) -> bool:
         request = self._request
         redelivered = (request.delivery_info or {}).get("redelivered", False)
-        return not (redelivered or request.retries or request.replaced_task_nesting or self._requeues)
+        return not (redelivered or self._requeues or self._follows_another)
 
     def _put_back(self, error: InProgress | Superseded | StoreUnavailable) -> Exception:
         """Send the message again for later; returns how this delivery ends."""

@@ -76,27 +76,21 @@ def _sending(sender: Any, *, service_id: str, any_tenant: bool) -> tuple[ScopeCo
 
 def name_callbacks(request: Any) -> None:
     """Give each callback without a task id one that is the same at every delivery."""
-    for number, callback in enumerate(request.callbacks or ()):
-        _name(callback, f"{request.id}/{number}")
+    if request.callbacks:
+        # Copies: a task that runs where it was sent has the very objects of its sender.
+        request.callbacks = [_named(each, f"{request.id}/{number}") for number, each in enumerate(request.callbacks)]
 
 
-def _name(signature: Any, path: str) -> None:
-    inner = _inside(signature)
-    if not inner:
-        signature["options"].setdefault("task_id", str(uuid5(_CALLBACKS, path)))
-    for number, each in enumerate(inner):
-        _name(each, f"{path}/{number}")
-
-
-def _inside(signature: Any) -> list[Any]:
-    """The signatures that a chain, group or chord is made of."""
+def _named(signature: Any, path: str) -> Any:
     if isinstance(signature, list | tuple):
-        return list(signature)
-    kwargs = signature["kwargs"]
-    match signature.get("subtask_type"):
-        case "chain" | "group":
-            return list(kwargs["tasks"])
-        case "chord":
-            return [kwargs["header"], kwargs["body"]]
-        case _:
-            return []
+        return [_named(each, f"{path}/{number}") for number, each in enumerate(signature)]
+    inside = _INSIDE.get(signature.get("subtask_type"), ())
+    if inside:
+        parts = {name: _named(signature["kwargs"][name], f"{path}/{name}") for name in inside}
+        return {**signature, "kwargs": {**signature["kwargs"], **parts}}
+    name = {"task_id": str(uuid5(_CALLBACKS, path))}
+    return {**signature, "options": {**name, **signature["options"]}}
+
+
+# Where the signatures are that a chain, group or chord is made of.
+_INSIDE = {"chain": ("tasks",), "group": ("tasks",), "chord": ("header", "body")}

@@ -51,7 +51,7 @@ class Spool:
             self._held.append(data)
             if self.size <= IN_MEMORY:
                 return
-            self._file = TemporaryFile(prefix="sameas-")
+            self._file = TemporaryFile(prefix="sameas-")  # noqa: SIM115  it lives as long as the spool
             data = b"".join(self._held)
             self._held = []
         self._file.write(data)
@@ -114,14 +114,19 @@ async def read_body(receive: Receive, *, limit: int, declared: bytes = b"") -> S
         return Spool(body)
     spool = Spool()
     try:
-        while message["type"] == "http.request":
-            spool.write(message.get("body", b""))
-            if spool.size > limit:
-                raise TooLarge(limit)
-            if not message.get("more_body"):
-                return spool
-            message = await receive()
-        raise Disconnected
+        await _read_into(spool, message, receive, limit)
     except BaseException:
         spool.close()
         raise
+    return spool
+
+
+async def _read_into(spool: Spool, message: Message, receive: Receive, limit: int) -> None:
+    while message["type"] == "http.request":
+        spool.write(message.get("body", b""))
+        if spool.size > limit:
+            raise TooLarge(limit)
+        if not message.get("more_body"):
+            return
+        message = await receive()
+    raise Disconnected

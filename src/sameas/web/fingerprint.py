@@ -57,7 +57,6 @@ class Fingerprints:
         line: RequestLine,
         encoding: bytes,
         body: Spool,
-        *,
         policy: RoutePolicy,
     ) -> str:
         """The fingerprint of a request: `line` is its method, path, query and Content-Type."""
@@ -88,7 +87,9 @@ class Fingerprints:
 
     def _of_line(self, method: str, path: str, query: bytes, kind: bytes) -> Macs:
         fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
-        return {name: self._mac(_labelled(name, value.encode("utf-8", "surrogatepass"))) for name, value in fields.items()}
+        return {
+            name: self._mac(_labelled(name, value.encode("utf-8", "surrogatepass"))) for name, value in fields.items()
+        }
 
     def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Macs:
         kind = essence(content_type)

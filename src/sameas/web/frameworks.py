@@ -114,9 +114,7 @@ def _host(scope: Scope) -> str:
 def _in_litestar(app: Any, scope: Scope) -> Found:
     path = _route_path(scope)
     try:
-        _, handler, _, _, template = app.asgi_router.handle_routing(
-            path="/" + path.strip("/"), method=scope["method"]
-        )
+        _, handler, _, _, template = app.asgi_router.handle_routing(path="/" + path.strip("/"), method=scope["method"])
     except Exception:
         # Its own way to say that there is none: not found, or not by this method.
         return NOWHERE

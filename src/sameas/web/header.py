@@ -35,4 +35,6 @@ def parse_key(values: Sequence[bytes]) -> str:
         return (_ESCAPE.sub(rb"\1", text) if b"\\" in text else text).decode("ascii")
     if _TOKEN.fullmatch(raw) or _UUID.fullmatch(raw):
         return raw.decode("ascii")
-    raise MalformedKey('Idempotency-Key must be a quoted string of printable ASCII, such as "order-1", or a bare token.')
+    raise MalformedKey(
+        'Idempotency-Key must be a quoted string of printable ASCII, such as "order-1", or a bare token.'
+    )

@@ -43,10 +43,7 @@ def boundary_of(content_type: bytes) -> bytes:
 def parts_of(body: bytes | mmap, boundary: bytes) -> Iterator[Part]:
     """The parts, in order."""
     mark = b"--" + boundary
-    if body[: len(mark)] == mark:
-        at = len(mark)
-    else:
-        at = _find(body, b"\r\n" + mark, 0) + len(mark) + 2
+    at = len(mark) + (0 if body[: len(mark)] == mark else _find(body, b"\r\n" + mark, 0) + 2)
     for _ in range(MAX_PARTS):
         if body[at : at + 2] == b"--":
             return

@@ -119,7 +119,9 @@ class ResponseCodec(OutcomeCodec):
         try:
             meta = outcome.meta
             flat = iter(meta["headers"])
-            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in zip(flat, flat, strict=True)]
+            headers = [
+                (name.encode("latin-1"), value.encode("latin-1")) for name, value in zip(flat, flat, strict=True)
+            ]
             return Kept(meta["status"], headers, body, meta.get("size", len(body)), meta.get("part", "whole"))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RecordDamaged("A stored response has no status or headers that can be read.") from error

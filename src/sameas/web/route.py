@@ -1,6 +1,6 @@
 """How one route behaves: its scope, its key, how long an answer is kept and which, what is compared.
 
-`@idempotent(...)` marks an endpoint with such a policy and changes nothing else about it; the middleware finds it there.
+`@idempotent(...)` marks an endpoint with such a policy and changes nothing else; the middleware finds it there.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class RoutePolicy:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
         if not self.expires_after > 0 or self.wait_for < 0:
             raise ValueError("expires_after must be positive and wait_for must not be negative")
+        if self.lease is not None and not 0 < self.lease <= self.expires_after:
+            raise ValueError("lease must be positive and not longer than expires_after")
         if self.body_limit < 0 or self.keep_limit < 0:
             raise ValueError("body_limit and keep_limit must not be negative")
         methods = frozenset(method.upper() for method in self.methods)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sameas.once.intake import Options
+from sameas.once.policy import MINUTE
 from sameas.web.frameworks import NOWHERE, Found, Scope, find_endpoint
 from sameas.web.response import CODEC
 from sameas.web.route import METHODS, RoutePolicy, marked
@@ -31,7 +31,7 @@ class Rule:
         self.policy = policy
         self.template = template
         self.scope_name = policy.scope or f"{method} {template}"[:255]
-        self.options: Options = {
+        self.options: dict[str, Any] = {
             "scope": self.scope_name,
             "retention": policy.retention,
             "wait_for": policy.wait_for,
@@ -40,6 +40,9 @@ class Rule:
         }
         if policy.lease is not None:
             self.options["lease"] = policy.lease
+        elif policy.expires_after < MINUTE:
+            # A record must not go before the lease on it.
+            self.options["lease"] = min(policy.expires_after, MINUTE / 2)
         if policy.on_busy is not None:
             self.options["on_busy"] = policy.on_busy
         if len(template) <= _MAX_ROUTE and template.startswith("/") and "?" not in template:
@@ -101,11 +104,11 @@ class RouteTable:
                 line.template == found.template and (not line.method or line.method == method)
             ):
                 policy = _acting(line.policy, method, named=bool(line.method))
-                return policy and Rule(policy, method, line.template), True
+                return (None if policy is None else Rule(policy, method, line.template)), True
         if found is NOWHERE:
             return None, True
         policy = _acting(marked(found.endpoint, method) or self._defaults, method)
-        return policy and Rule(policy, method, _template(found)), found.by_path
+        return (None if policy is None else Rule(policy, method, _template(found))), found.by_path
 
 
 def _template(found: Found) -> str:

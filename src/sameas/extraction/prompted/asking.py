@@ -30,7 +30,7 @@ _SENT_BACK = 4000
 class Supervisor(Protocol):
     """What asks on behalf of a run: memo, budget, limiter and retries are behind it."""
 
-    async def ask(self, stage: str, ask: Ask) -> Reply: ...
+    async def ask(self, stage: str, ask: Ask, *, is_valid: Callable[[Reply], bool] | None = None) -> Reply: ...
 
 
 class Asker:
@@ -52,7 +52,7 @@ class Asker:
     async def answer(self, stage: StageName, messages: tuple[Message, ...], kind: type[R], *, sample: int = 0) -> R:
         """One answer in the form that was asked for; raises `ChunkFailedError`."""
         ask = question(messages, kind, settings=self._settings, sample=sample)
-        reply = await self._reply(stage, ask)
+        reply = await self._reply(stage, ask, kind)
         try:
             return _checked(reply, kind)
         except BadReplyError as wrong:
@@ -60,7 +60,7 @@ class Asker:
         # Beyond its soft limit a chunk is done as it is, or not at all.
         if soft_limit_passed():
             raise ChunkFailedError(_code(reply), f"the model's reply could not be used: {error}")
-        again = await self._reply(stage, repair(ask, reply, error, settings=self._settings))
+        again = await self._reply(stage, repair(ask, reply, error, settings=self._settings), kind)
         try:
             return _checked(again, kind)
         except BadReplyError as still:
@@ -68,9 +68,10 @@ class Asker:
                 _code(again), f"the model's reply could not be used, nor could its second one: {still}"
             ) from still
 
-    async def _reply(self, stage: StageName, ask: Ask) -> Reply:
+    async def _reply(self, stage: StageName, ask: Ask, kind: type[R]) -> Reply:
         try:
-            reply = await self._supervisor.ask(stage, ask)
+            # A reply that cannot be used is not remembered: the next request may get a better one.
+            reply = await self._supervisor.ask(stage, ask, is_valid=lambda reply: _is_usable(reply, kind))
         except ModelError as error:
             if error.code == "auth":
                 raise
@@ -133,6 +134,14 @@ def _checked(reply: Reply, kind: type[R]) -> R:
                 f"it was cut off after {reply.usage.output_tokens} tokens; make it shorter: no spaces, nothing twice"
             ) from wrong
         raise
+
+
+def _is_usable(reply: Reply, kind: type[R]) -> bool:
+    try:
+        read_reply(reply.text, kind)
+    except BadReplyError:
+        return False
+    return True
 
 
 def _code(reply: Reply) -> str:

@@ -21,11 +21,18 @@ from sameas.extraction.prompted.control import ModelControl
 from sameas.extraction.prompted.examples import ExampleBook
 from sameas.extraction.prompted.prompt import prompt
 from sameas.extraction.prompted.questions import Questions
-from sameas.extraction.prompted.reading import Reader, read_things
-from sameas.extraction.prompted.replies import EntityReply, GroundingReply, JointReply, RelationReply
+from sameas.extraction.prompted.reading import Read, Reader, read_things
+from sameas.extraction.prompted.replies import (
+    EntityReply,
+    GroundingReply,
+    JointReply,
+    RelationReply,
+    read_reply,
+)
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.extraction.prompted.signatures import Menu, Signatures
-from sameas.extraction.usage import StageUsage
+from sameas.extraction.usage import joined
+from sameas.llm.ledger import UsageRow
 from sameas.llm.models import Model
 from sameas.llm.supervisor import RequestSupervisor
 from sameas.ontology.focus import Focus
@@ -96,6 +103,19 @@ class ModelExtractor:
 
     def menu(self, focus: Focus) -> Menu:
         return self._signatures.menu(focus)
+
+    def read_entities(self, chunk: Chunk, menu: Menu, replies: Sequence[str]) -> tuple[Mention, ...]:
+        """The mentions of answers that are known already."""
+        return self.mentions(chunk, menu, [read_reply(text, EntityReply) for text in replies]).mentions
+
+    def mentions(self, chunk: Chunk, menu: Menu, replies: Sequence[EntityReply]) -> Read:
+        """What the answers agree on, with places in the text."""
+        least = self._settings.minimum_agreement
+        names = agree([[_typed(one, menu) for one in reply.entities] for reply in replies], minimum=least)
+        values = agree([[Said(_plain(value)) for value in reply.values] for reply in replies], minimum=least)
+        return self._reader.mentions(
+            chunk, names, [value.what for value in values if value.what], with_values=menu.takes_values
+        )
 
     def bind(self, run: RunLink) -> "RunningExtractor":
         """The extractor with a budget, accounts and a listener of its own."""
@@ -190,11 +210,7 @@ class RunningExtractor:
         if self._settings.mode == "joint":
             return await self._joint(chunk, menu, messages)
         replies = await self._asker.samples("entity_extraction", messages, EntityReply)
-        names = self._agree([[_typed(one, menu) for one in reply.entities] for reply in replies])
-        values = self._agree([[Said(_plain(value)) for value in reply.values] for reply in replies])
-        read = self._reader.mentions(
-            chunk, names, [value.what for value in values if value.what], with_values=menu.takes_values
-        )
+        read = self._owner.mentions(chunk, menu, replies)
         return Found(read.mentions, rejected=read.rejected)
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
@@ -226,9 +242,9 @@ class RunningExtractor:
         supported = set(reply.supported)
         return tuple(number in supported for number in range(1, len(claims) + 1))
 
-    def usage(self) -> tuple[StageUsage, ...]:
+    def usage(self) -> tuple[UsageRow, ...]:
         """What was spent and saved, by stage and model."""
-        return tuple(one for supervisor in self._supervisors for one in _lines(supervisor))
+        return joined(*(supervisor.usage.rows for supervisor in self._supervisors))
 
     async def _joint(self, chunk: Chunk, menu: Menu, messages: Any) -> Found[Mention]:
         replies = await self._asker.samples("entity_extraction", messages, JointReply)
@@ -261,7 +277,7 @@ def prompt_identity(
     identity: dict[str, Any] = {
         "model": model,
         "prompts": dict(versions),
-        "examples": examples,
+        "example_book": examples,
         **msgspec.to_builtins(settings),
     }
     if grounding_model is not None:
@@ -276,7 +292,3 @@ def _typed(one: Any, menu: Menu) -> Said[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
-
-
-def _lines(supervisor: RequestSupervisor) -> list[StageUsage]:
-    raise NotImplementedError

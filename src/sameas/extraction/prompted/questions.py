@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.graph import Claim
 from sameas.extraction.prompted.examples import ExampleBook
-from sameas.extraction.prompted.prompt import fence, prompt
+from sameas.extraction.prompted.prompt import PromptName, fence, prompt
 from sameas.extraction.prompted.reading import Thing
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.extraction.prompted.signatures import Menu, Signatures
@@ -30,13 +30,12 @@ class Questions:
     @property
     def versions(self) -> Mapping[str, str]:
         """The prompts in use, for the key."""
-        names = ("joint",) if self._settings.mode == "joint" else ("entities", "relations")
-        return {name: prompt(name).identity for name in (*names, "repair")}  # type: ignore[arg-type]
+        names: tuple[PromptName, ...] = ("joint",) if self._settings.mode == "joint" else ("entities", "relations")
+        return {name: prompt(name).identity for name in (*names, "repair")}
 
     def entities(self, chunk: Chunk, menu: Menu) -> tuple[Message, ...]:
         """What does the chunk name? In joint mode, also: and how is it related?"""
-        name = self._settings.mode == "joint"
-        return prompt("joint" if name else "entities").messages(
+        return prompt("joint" if self._settings.mode == "joint" else "entities").messages(
             classes=menu.class_lines,
             properties=menu.property_lines or "none",
             examples=self._shown(chunk, menu, "entity_extraction"),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from sameas.extraction.chunking import Chunk, find_sentence
-from sameas.extraction.graph import Claim, ConfidenceSource, Mention, Rejection, Span
+from sameas.extraction.graph import Claim, ConfidenceSource, Mention, Rejection, RejectionCode, Span
 from sameas.extraction.lexicon.dates import find_dates
 from sameas.extraction.lexicon.fitting import Fitting
 from sameas.extraction.lexicon.phrases import fold_phrase
@@ -75,7 +75,7 @@ class Reader:
             spans = located[name]
             found.extend(self._mention(chunk, name, span, tuple(iris), sure[name]) for span in spans)
             if not spans:
-                code = "not_in_text" if name.strip() else "empty_name"
+                code: RejectionCode = "not_in_text" if name.strip() else "empty_name"
                 detail = "; ".join(iris)
                 missing.append(Rejection(0, 0, code, "entity_extraction", name, detail=detail))
         if with_values:
@@ -100,7 +100,9 @@ class Reader:
         things = {thing.mention.text: number for number, thing in enumerate(read_things(read.mentions), 1)}
         spelled = {fold_phrase(text): number for text, number in things.items()}
         numbered = [
-            fact._replace(what=(_number(subject, things, spelled), iri, _number(target, things, spelled)))
+            Agreed(
+                (_number(subject, things, spelled), iri, _number(target, things, spelled)), fact.confidence, fact.source
+            )
             for fact in facts
             for subject, iri, target in (fact.what,)
         ]

@@ -1,0 +1,129 @@
+"""The extractor that the options of `--model` stand for, with its memo and its limiter.
+
+Rule: nothing of this is loaded without `--model`, and with it the provider's package only when a model is asked: a
+replay needs its name alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from sameas.cli.errors import CliError, ExitCode
+from sameas.cli.model_options import ModelOptions
+from sameas.cli.service import open_configured
+from sameas.extraction.learned import schema_of
+from sameas.extraction.learning.examples import Example, read_examples
+from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.llm.address import parse_address
+from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.memo import CallMemo
+from sameas.llm.models import Ask, Model, Reply, open_model
+from sameas.llm.prices import Price, load_prices
+from sameas.llm.windows import RateLimits
+from sameas.once.engine import AsyncEngine
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.model import Ontology
+from sameas.settings import Settings, api_key_for
+
+
+class ModelPath(msgspec.Struct, frozen=True):
+    """The extractor of a command and the memo behind it."""
+
+    extractor: ModelExtractor
+    memo: CallMemo
+
+
+class DeferredModel:
+    """A model whose name and price are known and which is opened when it is first asked, or has to count."""
+
+    def __init__(self, address: str, *, prices: str) -> None:
+        try:
+            parsed = parse_address(address)
+        except ValueError as error:
+            raise CliError(str(error), code=ExitCode.USAGE) from error
+        self.name = parsed.name
+        self._address = address
+        self._provider = parsed.provider
+        self._price = load_prices(Path(prices) if prices else None).price_of(parsed.name)
+        self._model: Model | None = None
+
+    @property
+    def price(self) -> Price | None:
+        return self._price
+
+    def count_tokens(self, text: str) -> int:
+        return self._opened().count_tokens(text)
+
+    async def ask(self, ask: Ask) -> Reply:
+        return await self._opened().ask(ask)
+
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
+
+    def _opened(self) -> Model:
+        if self._model is None:
+            try:
+                self._model = open_model(self._address, api_key=api_key_for(self._provider), price=self._price)
+            except ValueError as error:
+                raise CliError(str(error), code=ExitCode.USAGE) from error
+        return self._model
+
+
+@asynccontextmanager
+async def open_model_path(
+    options: ModelOptions, *, ontology: Ontology, settings: Settings, examples: Sequence[Example] = ()
+) -> AsyncIterator[ModelPath]:
+    """The extractor of the options, with the memo of calls in the configured store; closed when the block ends."""
+    model = DeferredModel(options.model, prices=settings.prices)
+    second = None if options.grounding_model is None else DeferredModel(options.grounding_model, prices=settings.prices)
+    if options.max_cost is not None:
+        for one in (model, second):
+            if one is not None and one.price is None:
+                raise CliError(
+                    f"--max-cost needs a price, and that of {one.name} is not known",
+                    todo="Give --max-tokens, or name a file with its price in SAMEAS_PRICES",
+                    code=ExitCode.USAGE,
+                )
+    async with open_configured(settings) as store:
+        memo = CallMemo(AsyncEngine(store), settings.tenant)
+        control = ModelControl(
+            limiter=CentralRateLimiterService(_limits(options)),
+            memo=memo,
+            max_tokens=options.max_tokens,
+            max_cost=options.max_cost,
+        )
+        extractor = ModelExtractor(
+            OntologyIndex(ontology),
+            model,
+            control=control,
+            settings=PromptSettings(mode=options.mode, samples=options.samples or 1),
+            examples=examples,
+            grounding_model=second,
+        )
+        try:
+            yield ModelPath(extractor, memo)
+        finally:
+            await model.close()
+            if second is not None:
+                await second.close()
+
+
+def examples_from(file: Path, ontology: Ontology) -> list[Example]:
+    """The examples of a file, for the prompts."""
+    if not file.is_file():
+        raise CliError(f"{file}: there is no such file of examples", todo="Give a file of JSON lines")
+    return read_examples(file, schema_of(OntologyIndex(ontology)))
+
+
+def _limits(options: ModelOptions) -> RateLimits:
+    usual = RateLimits()
+    return RateLimits(
+        requests_per_minute=options.requests_per_minute or usual.requests_per_minute,
+        tokens_per_minute=options.tokens_per_minute or usual.tokens_per_minute,
+        max_concurrent=options.concurrency or usual.max_concurrent,
+    )

@@ -1,0 +1,81 @@
+"""What models cost, for people: after a run, and before one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sameas.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from sameas.cli.summary import Row
+    from sameas.extraction.prompted.estimate import Estimate
+    from sameas.llm.ledger import UsageRow
+
+# Beyond this a list of gaps says no more than their number; metadata.json has them all.
+_GAPS_SHOWN = 5
+
+
+def print_spending(rows: Sequence[Row]) -> None:
+    """Tokens and cost by stage and model, what the caches saved, and which chunks are missing."""
+    for row in rows:
+        if row.extraction is None:
+            continue
+        metadata = row.extraction.metadata
+        for used in metadata.usage:
+            print(f"{row.name}: {_used(used, replayed=row.extraction.replayed)}", file=sys.stderr)
+        for gap in metadata.missing[:_GAPS_SHOWN]:
+            print(
+                f"{row.name}: missing: characters {gap.start} to {gap.end}, {gap.stage.replace('_', ' ')}: {gap.code}",
+                file=sys.stderr,
+            )
+        more = len(metadata.missing) - _GAPS_SHOWN
+        if more > 0:
+            print(f"{row.name}: missing: {more} more, listed in metadata.json", file=sys.stderr)
+        if metadata.missing:
+            print(f"{row.name}: run the command again to do what is missing", file=sys.stderr)
+
+
+def _used(used: UsageRow, *, replayed: bool) -> str:
+    stage = used.stage.replace("_", " ")
+    if replayed:
+        return f"{stage}, {used.model}: {used.tokens:,} tokens{_money(used.cost)} not spent again"
+    line = (
+        f"{stage}, {used.model}: {used.calls} calls, {used.input_tokens:,} tokens in, "
+        f"{used.output_tokens:,} out{_money(used.cost)}"
+    )
+    line += f", {used.failed} without a reply" if used.failed else ""
+    if used.memo_hits:
+        line += f"; {used.memo_hits} calls remembered, {used.saved_tokens:,} tokens{_money(used.saved_cost)} saved"
+    return line
+
+
+def print_estimates(estimates: Sequence[tuple[str, Estimate]]) -> None:
+    """One line for each stage of each document."""
+    cells = []
+    for name, estimate in estimates:
+        for stage in (*estimate.stages, estimate.total):
+            cells.append(
+                [
+                    name,
+                    stage.stage.replace("_", " "),
+                    str(stage.calls),
+                    str(stage.known),
+                    f"{stage.input_tokens:,}",
+                    f"{stage.output_tokens:,}",
+                    f"{stage.most_output_tokens:,}",
+                ]
+            )
+    head = ("document", "stage", "calls", "remembered", "tokens in", "out, about", "out, at most")
+    print_table(head, cells, to=sys.stdout)
+    for name, estimate in estimates:
+        if estimate.cost is None or estimate.most_cost is None:
+            print(f"{name}: the price of {estimate.model} is not known")
+        else:
+            print(f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f} without repairs and retries")
+
+
+def _money(cost: Decimal | None) -> str:
+    return "" if cost is None else f" (${cost:.4f})"

