@@ -187,6 +187,24 @@ def test_a_retry_stays_in_its_trace_with_an_invocation_of_its_own(worker):
 
 
 @two_workers
+def test_a_task_that_replaces_itself_hands_its_claim_on(worker):
+    result = send(worker, "again", 2)
+    assert result.get(timeout=PATIENCE) == "the last"
+    assert [each["nesting"] for each in worker.journal(id=result.id, event="tried")] == [0, 1, 2]
+    assert worker.count(id=result.id, event="completed") == 1
+
+
+@two_workers
+def test_a_failure_that_is_kept_is_told_again_and_nothing_runs(worker):
+    result = send(worker, "declined")
+    with pytest.raises(ValueError, match="no such card"):
+        result.get(timeout=PATIENCE)
+    again = send(worker, "declined", task_id=result.id)
+    until(lambda: "StoredFailure" in repr(again.result) + str(again.result))
+    assert worker.count(id=result.id, event="tried") == 1
+
+
+@two_workers
 def test_a_rejected_message_comes_again_and_an_ignored_one_leaves_no_record(worker):
     rejected = send(worker, "rejected", "reject")
     until(lambda: worker.count(id=rejected.id, event="completed"))
@@ -327,7 +345,9 @@ def test_the_trace_is_one_from_the_request_to_the_last_task_and_each_hop_has_its
 def test_a_task_longer_than_the_visibility_time_out_does_not_run_beside_itself(worker):
     first = send(worker, "gated_requeue", "long")
     until(lambda: worker.count(id=first.id, event="started"))
+    claimed = record_of(worker, "gated_requeue", first.id)
     until(lambda: worker.received(first.id) > 2, meanwhile=lambda: restore_unacknowledged(worker))
+    assert record_of(worker, "gated_requeue", first.id).lease_until > claimed.lease_until
     open_gates(worker, "long")
     assert first.get(timeout=PATIENCE) == "through long"
     until(lambda: worker.replays(first.id))

@@ -35,6 +35,11 @@ class Sent(msgspec.Struct):
     ended_at: float = 0.0
 
 
+# In milliseconds, so that a sum of seconds is not lost in a float.
+def seconds(most: int) -> st.SearchStrategy[float]:
+    return st.integers(0, most * 1000).map(lambda milliseconds: milliseconds / 1000)
+
+
 LIMITS = st.builds(
     RateLimits,
     requests_per_minute=st.integers(1, 12),
@@ -44,11 +49,11 @@ LIMITS = st.builds(
 CALLS = st.lists(
     st.builds(
         Traffic,
-        comes_at=st.floats(0, 150),
+        comes_at=seconds(150),
         run=st.sampled_from("abc"),
         estimate=st.integers(0, 60),
-        share_used=st.floats(0, 1),
-        lasts=st.floats(0, 90),
+        share_used=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+        lasts=seconds(90),
         end=st.sampled_from(["reply", "reply", "reply", "server", "rate_limited", "cancelled"]),
         patience=st.sampled_from([5.0, 40.0, 1e6]),
     ),
@@ -95,7 +100,7 @@ def drive(limits: RateLimits, calls: list[Traffic]) -> list[Sent]:
 
 def windows_of(sent: list[Sent]) -> list[list[Sent]]:
     """The fullest windows are those that end with a call; a window is open at its beginning."""
-    return [[one for one in sent if last.at - WINDOW_SECONDS < one.at <= last.at] for last in sent]
+    return [[one for one in sent if 0 <= round(last.at - one.at, 6) < WINDOW_SECONDS] for last in sent]
 
 
 @settings(max_examples=150)
@@ -124,7 +129,7 @@ def test_a_call_that_used_more_than_it_said_delays_the_next_ones(
         sent: list[Sent] = []
         for estimate, actual in sizes:
             async with limiter.slot("run", estimate) as permit:
-                known = sum(one.tokens for one in sent if clock() - WINDOW_SECONDS < one.at)
+                known = sum(one.tokens for one in sent if round(clock() - one.at, 6) < WINDOW_SECONDS)
                 assert known + estimate <= limits.tokens_per_minute
                 sent.append(Sent(clock(), actual))
                 permit.reconcile(actual)

@@ -17,7 +17,7 @@ from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 from sameas import Policy, current_context
 from sameas.tasks.celery import IdempotentTask, idempotent_task
 
-LEASE = 3.0
+LEASE = 4.0
 GIVE_UP_AFTER = 60.0
 
 
@@ -61,6 +61,7 @@ def make_app(settings: Mapping[str, Any]) -> Celery:
         worker_hijack_root_logger=True,
         sameas_store=settings["store"],
         sameas_policy=Policy(lease=LEASE, wait_for=20.0),
+        sameas_policies={"declined": Policy(lease=LEASE, keep_errors=(ValueError,))},
         sameas_service_id="bench-worker",
     )
     bench = Bench(settings["folder"])
@@ -154,6 +155,11 @@ def _define_endings(app: Celery, bench: Bench) -> None:
         bench.note("completed", self)
         return "in time"
 
+    @_task(app, name="declined", scope_name="declined")
+    def declined(self: Any) -> None:
+        bench.note("tried", self)
+        raise ValueError("no such card")
+
     @_task(app, name="silent", ignore_result=True, keep_result=False)
     def silent(self: Any) -> object:
         bench.note("completed", self)
@@ -176,6 +182,14 @@ def _define_flows(app: Celery, bench: Bench) -> None:
     def total(self: Any, numbers: list[int]) -> int:
         bench.note("completed", self, trace_id=self.scope.trace_id)
         return sum(numbers)
+
+    @_task(app, name="again")
+    def again(self: Any, times: int) -> str:
+        bench.note("tried", self, nesting=self.request.replaced_task_nesting)
+        if times:
+            raise self.replace(self.si(times - 1))
+        bench.note("completed", self)
+        return "the last"
 
     def hop(self: Any, hops: int) -> int:
         scope = self.scope

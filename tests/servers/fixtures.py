@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers.mariadb import MariaDBServer
+from tests.servers.model_server import ModelServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.program import program_or_skip
 from tests.servers.rabbitmq import RabbitMQServer
+from tests.servers.real_model import RealModelServer
 from tests.servers.redis import RedisServer
 
 
@@ -48,6 +50,22 @@ def rabbitmq_server() -> Iterator[RabbitMQServer]:
     with program_or_skip():
         server = RabbitMQServer()
     with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def real_model_server() -> Iterator[RealModelServer]:
+    """A real language model, with one thread and a key."""
+    with program_or_skip():
+        server = RealModelServer(api_key="key-of-the-real-model")
+    with server:
+        yield server
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    """A scripted language model that only this test uses."""
+    with ModelServer() as server:
         yield server
 
 

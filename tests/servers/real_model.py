@@ -32,7 +32,7 @@ class RealModelServer(Server):
     def __init__(self, *, api_key: str = "") -> None:
         super().__init__()
         self._weights = _weights()
-        self._api_key = api_key
+        self.api_key = api_key
 
     @property
     def root(self) -> str:
@@ -54,7 +54,7 @@ class RealModelServer(Server):
 
     def command(self) -> Sequence[str]:
         module = "tests.servers.real_model_process"
-        return [sys.executable, "-m", module, str(self._weights), str(self.port), str(CONTEXT_TOKENS), self._api_key]
+        return [sys.executable, "-m", module, str(self._weights), str(self.port), str(CONTEXT_TOKENS), self.api_key]
 
     def environment(self) -> Mapping[str, str]:
         return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""`sameas eval`: how good the learned extractor is on a folder in Text2KGBench's layout."""
+"""`sameas eval`: how good the learned extractor, or a language model, is on a folder in Text2KGBench's layout."""
 
 from __future__ import annotations
 
@@ -21,8 +21,17 @@ def command(
     prior: Annotated[Literal["others", "shipped"], typer.Option(help="Where weights start.")] = "others",
     seed: Annotated[int, typer.Option(help="Which sentences --limit takes.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    model: Annotated[str | None, typer.Option(help="Ask this model; answers are remembered.")] = None,
+    texts: Annotated[int | None, typer.Option(min=1, help="With --model: the first so many sentences.")] = None,
+    shots: Annotated[int, typer.Option(min=0, help="With --model: examples in a prompt, from train.")] = 3,
+    joint: Annotated[bool, typer.Option("--joint", help="With --model: one question a sentence.")] = False,
+    samples: Annotated[int, typer.Option(min=1, help="With --model: ask so often.")] = 1,
+    grounding_model: Annotated[str | None, typer.Option(help="With --model: a second one that checks.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="With --model: calls at a time.")] = 5,
+    requests_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 50 by default.")] = None,
+    tokens_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 100000 by default.")] = None,
 ) -> None:
-    """Learn from the train part of each ontology and score another part."""
+    """Learn from the train part of each ontology, or ask a model, and score another part."""
     from sameas.extraction.learning.corpus import read_corpus
     from sameas.extraction.learning.evaluate import measure, priors, table
 
@@ -33,6 +42,22 @@ def command(
     if not wanted:
         names = ", ".join(part.name for part in parts)
         raise CliError(f"{dataset} has no ontology {ontology!r}", todo=f"It has {names}")
+    if model is not None:
+        from sameas.cli.evaluate_model import Trial, evaluate
+        from sameas.cli.model_options import ModelOptions
+
+        options = ModelOptions(
+            model=model,
+            grounding_model=grounding_model,
+            joint=joint,
+            samples=samples,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            concurrency=concurrency,
+        )
+        trial = Trial(dataset=dataset, split=split, texts=texts, shots=shots, options=options, json=json)
+        evaluate(trial, wanted)
+        return
     rows = []
     # A prior leaves out the ontology that it is for, so all of them are walked.
     for part, start in zip(parts, priors(parts, which=prior), strict=True):

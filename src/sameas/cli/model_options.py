@@ -1,7 +1,7 @@
 """The options of extraction by a language model.
 
-Rule: this file is loaded by every `sameas extract`, so it imports nothing of models. An option that only a model uses is
-refused without one.
+Rule: this file is loaded by every `sameas extract`, so it imports nothing of models. An option that only a model uses
+is refused without one.
 """
 
 from __future__ import annotations

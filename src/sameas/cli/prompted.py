@@ -76,7 +76,12 @@ class DeferredModel:
 
 @asynccontextmanager
 async def open_model_path(
-    options: ModelOptions, *, ontology: Ontology, settings: Settings, examples: Sequence[Example] = ()
+    options: ModelOptions,
+    *,
+    ontology: Ontology,
+    settings: Settings,
+    examples: Sequence[Example] = (),
+    shots: int | None = None,
 ) -> AsyncIterator[ModelPath]:
     """The extractor of the options, with the memo of calls in the configured store; closed when the block ends."""
     model = DeferredModel(options.model, prices=settings.prices)
@@ -101,7 +106,7 @@ async def open_model_path(
             OntologyIndex(ontology),
             model,
             control=control,
-            settings=PromptSettings(mode=options.mode, samples=options.samples or 1),
+            settings=_prompt_settings(options, shots),
             examples=examples,
             grounding_model=second,
         )
@@ -111,6 +116,11 @@ async def open_model_path(
             await model.close()
             if second is not None:
                 await second.close()
+
+
+def _prompt_settings(options: ModelOptions, shots: int | None) -> PromptSettings:
+    settings = PromptSettings(mode=options.mode, samples=options.samples or 1)
+    return settings if shots is None else msgspec.structs.replace(settings, examples=shots)
 
 
 def examples_from(file: Path, ontology: Ontology) -> list[Example]:

@@ -54,20 +54,19 @@ def _used(used: UsageRow, *, replayed: bool) -> str:
 
 def print_estimates(estimates: Sequence[tuple[str, Estimate]]) -> None:
     """One line for each stage of each document."""
-    cells = []
-    for name, estimate in estimates:
-        for stage in (*estimate.stages, estimate.total):
-            cells.append(
-                [
-                    name,
-                    stage.stage.replace("_", " "),
-                    str(stage.calls),
-                    str(stage.known),
-                    f"{stage.input_tokens:,}",
-                    f"{stage.output_tokens:,}",
-                    f"{stage.most_output_tokens:,}",
-                ]
-            )
+    cells = [
+        [
+            name,
+            stage.stage.replace("_", " "),
+            str(stage.calls),
+            str(stage.known),
+            f"{stage.input_tokens:,}",
+            f"{stage.output_tokens:,}",
+            f"{stage.most_output_tokens:,}",
+        ]
+        for name, estimate in estimates
+        for stage in (*estimate.stages, estimate.total)
+    ]
     head = ("document", "stage", "calls", "remembered", "tokens in", "out, about", "out, at most")
     print_table(head, cells, to=sys.stdout)
     for name, estimate in estimates:

@@ -329,6 +329,10 @@ class _How:
             how.append(event.how)
 
 
+def results_id(iri: str, version: str) -> str:
+    """The id under which the results of an ontology are known; one without a name is known by its content."""
+    return iri or _NAMELESS + version
+
+
 def _id_of(ontology: Ontology) -> str:
-    """An ontology without a name is known by its content."""
-    return ontology.iri or _NAMELESS + ontology.version
+    return results_id(ontology.iri, ontology.version)

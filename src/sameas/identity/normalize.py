@@ -239,7 +239,7 @@ def _build(
         raise ScopeError("no tenant: the endpoint has neither a principal nor tenant routing", code="tenant-required")
     if routed_tenant not in {None, tenant}:
         raise ScopeError(
-            "the credential belongs to another tenant than the address", code="tenant-mismatch", status=403
+            "the credential belongs to another tenant than the address", code="tenant-id-mismatch", status=403
         )
     if case is None and case_required:
         raise ScopeError("case_id is required here", code="case-required")

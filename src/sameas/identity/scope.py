@@ -30,11 +30,13 @@ _RUN_IDS = ("workflow_run_id", "ingestion_run_id")
 
 
 class ScopeError(ValueError):
-    """A request or task does not fit the scope contract; `status` is HTTP's number for it, `code` its stable name."""
+    """A request or task does not fit the scope contract; `status` is HTTP's number for it, `code` its stable name, and
+    `challenge` what WWW-Authenticate says, which no 401 may be without."""
 
-    def __init__(self, message: str, *, code: str, status: int = 400) -> None:
+    def __init__(self, message: str, *, code: str, status: int = 400, challenge: str = "Bearer") -> None:
         self.code = code
         self.status = status
+        self.challenge = challenge if status == 401 else ""
         super().__init__(message)
 
 
@@ -97,9 +99,9 @@ class ScopeContext(msgspec.Struct, frozen=True, kw_only=True):
             check_id(name, getattr(self, name), any_text=self.any_tenant)
         for name in _RUN_IDS:
             check_id(name, getattr(self, name))
-        check_id("invocation_id", self.invocation_id)
+        check_id("invocation_id", self.invocation_id or "")
         check_text("service_id", self.service_id)
-        if not is_trace_id(self.trace_id) or self.trace.trace_id != self.trace_id:
+        if not is_trace_id(self.trace_id or "") or self.trace.trace_id != self.trace_id:
             raise ScopeError("trace_id must be the W3C trace id of the hop's trace", code="trace-id-invalid")
         if self.user_id is not None and self.service_id is not None:
             raise ScopeError(

@@ -196,10 +196,11 @@ def _messages(messages: tuple[Message, ...]) -> "list[ModelMessage]":
 def _open_link(address: ModelAddress, *, api_key: str | None, timeout: float) -> Link:
     from httpx2 import Limits
 
-    from sameas.llm.reply_client import ReplyClient
+    from sameas.llm.reply_client import ReplyClient, tls
 
     client = ReplyClient(
         timeout=timeout,
+        verify=tls(),
         limits=Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
         trust_env=not address.is_local,
     )

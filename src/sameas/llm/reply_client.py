@@ -6,10 +6,12 @@ cut, packed or not, and then is no JSON.
 """
 
 from collections.abc import Mapping
+from functools import cache
+from ssl import SSLContext
 from typing import Any
 
 import msgspec
-from httpx2 import AsyncClient, Request, Response
+from httpx2 import AsyncClient, Request, Response, create_ssl_context
 
 # The longest replies of today's models are about 128,000 tokens, a megabyte as escaped JSON.
 MAX_REPLY_BYTES = 16 << 20
@@ -22,6 +24,12 @@ _USAGES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 # The body was unpacked and may have changed.
 _STALE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+@cache
+def tls() -> SSLContext:
+    """Whom this process trusts: reading the certificates takes longer than a call to a model next door."""
+    return create_ssl_context()
 
 
 class ReplyClient(AsyncClient):

@@ -67,7 +67,7 @@ def _pieces(text: str) -> list[str]:
     end = 0
     for run in _LONG_RUN.finditer(text):
         pieces.append(text[end : run.start()])
-        pieces.extend(text[at : at + _WINDOW] for at in range(run.start(), run.end(), _WINDOW))
+        pieces.extend(run[0][at : at + _WINDOW] for at in range(0, len(run[0]), _WINDOW))
         end = run.end()
     pieces.append(text[end:])
     return pieces

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, get_type_hints
 import msgspec
 
 from sameas.once.errors import NotEncodable, RecordDamaged
-from sameas.once.record import Outcome
+from sameas.once.record import Outcome, Unframed
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -31,7 +31,9 @@ MAX_UNPACKED = 1 << 30
 
 _VERSION = 1
 _PLAIN, _ZLIB = 0, 1
+_PLAIN_FRAME = bytes((_VERSION, _PLAIN))
 _HEAD = Layout(">BBIQ")
+_HEAD_SIZE = _HEAD.size
 
 
 class Codec(Protocol):
@@ -150,11 +152,23 @@ def pack(result: Any, codec: Codec | OutcomeCodec) -> tuple[Outcome, Any]:
 
 def unpack(outcome: Outcome, codec: Codec | OutcomeCodec) -> Any:
     """The result of a stored outcome."""
-    if codec is PLAIN and outcome.media_type == JSON:
-        return _FROM_JSON(unframe(outcome.data))
     if isinstance(codec, OutcomeCodec):
         return codec.unpack(outcome)
-    return codec.decode(unframe(outcome.data), outcome.media_type)
+    data = outcome.inside if type(outcome) is Unframed else unframe(outcome.data)
+    if codec is PLAIN and outcome.media_type == JSON:
+        return _FROM_JSON(data)
+    return codec.decode(data, outcome.media_type)
+
+
+def opened(outcome: Outcome) -> Outcome:
+    """An outcome that will be unpacked often, its frame checked now; one that is compressed, damaged or without a frame
+    stays as it is."""
+    if outcome.data[:2] != _PLAIN_FRAME:
+        return outcome
+    try:
+        return Unframed(outcome.data, outcome.media_type, outcome.meta, unframe(outcome.data))
+    except RecordDamaged:
+        return outcome
 
 
 def frame(data: bytes) -> bytes:
@@ -169,14 +183,14 @@ def frame(data: bytes) -> bytes:
 
 def unframe(framed: bytes) -> bytes:
     """The bytes of a frame, checked to be what was framed."""
-    if len(framed) < _HEAD.size:
+    if len(framed) < _HEAD_SIZE:
         raise RecordDamaged("A stored result is shorter than its head; forget the record to have the work done again.")
     version, compression, checksum, size = _HEAD.unpack_from(framed)
     if version != _VERSION or compression not in (_PLAIN, _ZLIB):
         raise RecordDamaged(f"A stored result has version {version}.{compression}, which this release does not know.")
     if size > MAX_UNPACKED:
         raise RecordDamaged(f"A stored result claims {size} bytes, beyond the limit of {MAX_UNPACKED}.")
-    body = framed[_HEAD.size :]
+    body = framed[_HEAD_SIZE:]
     if zlib.crc32(body) != checksum:
         raise RecordDamaged(
             "A stored result does not match its checksum; forget the record to have the work done again."

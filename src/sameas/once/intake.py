@@ -113,9 +113,17 @@ class Intake:
             policy = self._policies.get(scope, self._policy)
         else:
             policy = self._adjusted(scope, lease, retention, on_busy, wait_for)
-        identity, print_ = self._identify(scope, key, payload, tenant, exclude_fields, namespace)
-        if request_fingerprint:
-            print_ = request_fingerprint
+        try:
+            if key and scope and payload is NOTHING:
+                identity = Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key)
+                print_ = request_fingerprint
+            else:
+                identity, print_ = self._identify(scope, key, payload, tenant, exclude_fields, namespace)
+                print_ = request_fingerprint or print_
+        except NotCanonical as error:
+            if self.tell is not None:
+                self.tell(KeyFailed(scope, error))
+            raise
         about = self._nobody
         if tags or route or method or audit:
             about = About(about.owner, tuple(tags), route, method, audit or {})
@@ -143,22 +151,15 @@ class Intake:
     ) -> tuple[Identity, str]:
         if not scope:
             raise ValueError("a call needs a scope: a stable name for this kind of work, such as 'charge'")
-        try:
-            if key is None:
-                if payload is NOTHING:
-                    raise ValueError("a call needs a key or a payload: something must say what 'the same' means")
-                key = content_key(payload, exclude_fields=exclude_fields)
-                return Identity(record_digest(tenant, scope, key, "content"), tenant, scope, key), ""
-            if not key:
-                raise ValueError("the key is empty")
-            print_ = ""
-            if payload is not NOTHING:
-                print_ = fingerprint(payload, secret=self._secret, exclude_fields=exclude_fields)
-            return Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key), print_
-        except NotCanonical as error:
-            if self.tell is not None:
-                self.tell(KeyFailed(scope, error))
-            raise
+        if key is None:
+            if payload is NOTHING:
+                raise ValueError("a call needs a key or a payload: something must say what 'the same' means")
+            key = content_key(payload, exclude_fields=exclude_fields)
+            return Identity(record_digest(tenant, scope, key, "content"), tenant, scope, key), ""
+        if not key:
+            raise ValueError("the key is empty")
+        print_ = fingerprint(payload, secret=self._secret, exclude_fields=exclude_fields)
+        return Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key), print_
 
     def _adjust(
         self,

@@ -37,6 +37,12 @@ class Outcome(Struct, frozen=True):
     meta: Mapping[str, Any] = {}
 
 
+class Unframed(Outcome, frozen=True):
+    """An outcome whose frame was checked already, with the bytes that are inside."""
+
+    inside: bytes = b""
+
+
 class About(Struct, frozen=True):
     """What people and audits want to know of a record; it never decides anything."""
 

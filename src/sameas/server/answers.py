@@ -55,9 +55,7 @@ def done_of(extraction: Extraction) -> Done:
     metadata, graph = extraction.metadata, extraction.graph
     head, tail = parts(metadata, graph.entities, graph.relations, notes=graph.notes)
     # Who waited for somebody's run, in whichever process, did not find a result: it was made meanwhile.
-    return Done(
-        extraction.key.key, metadata.status, extraction.replayed and not extraction.shared, head, tail
-    )
+    return Done(extraction.key.key, metadata.status, extraction.replayed and not extraction.shared, head, tail)
 
 
 def parts(

@@ -56,7 +56,5 @@ class Chain(Generic[T]):
         return found
 
 
-
-
 def _key(number: int) -> str:
     return f"{number:012d}"

@@ -6,6 +6,7 @@ makes a scope. A case that is asked for is resolved by the directory for that pr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -16,15 +17,15 @@ from sameas.identity.scope import AuditMeta, Case, Principal, ScopeContext, Scop
 from sameas.server.spaces import space_of
 from sameas.tenancy.authenticator import Authenticator
 
-# Who has this role may share ontologies with every tenant and change records of the store.
+# Who has this role may share ontologies with every tenant; the admin of a tenant may change its records.
 OPERATOR = "operator"
 
 
 class CaseDirectory(Protocol):
     """Knows who is a member of which case."""
 
-    async def case_for(self, principal: Principal, case_id: str) -> Case | None:
-        """The case, for a member of it; None for everybody else."""
+    def resolve_case(self, principal: Principal, case_id: str) -> Case:
+        """The case, for a member of it; ScopeError for everybody else. Blocking."""
         ...
 
 
@@ -46,9 +47,10 @@ class Visitor(NamedTuple):
         """Who is written down for what this hop does."""
         return self.ctx.user_id or self.ctx.service_id or "nobody"
 
-    def must_be_operator(self, what: str) -> None:
-        if OPERATOR not in self.principal.roles:
-            raise ScopeError(f"{what} needs the role {OPERATOR}", code="role-required", status=403)
+    def must_be(self, role: str, *, to: str) -> None:
+        """Refuse whoever has not the role for something."""
+        if role not in self.principal.roles:
+            raise ScopeError(f"{to} needs the role {role}", code="role-required", status=403)
 
 
 class Door:
@@ -74,7 +76,6 @@ class Door:
         wanted = requested_case_id(asgi_scope)
         if wanted is None or principal is None:
             return None
-        found = None if self._directory is None else await self._directory.case_for(principal, wanted)
-        if found is None:
+        if self._directory is None:
             raise ScopeError("there is no such case", code="case-unknown", status=403)
-        return found
+        return await asyncio.to_thread(self._directory.resolve_case, principal, wanted)

@@ -229,9 +229,7 @@ class Hub:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def listen(
-        self, space: str, key: str, journal: Path, *, after: int = 0
-    ) -> AsyncIterator[list[Line]]:
+    async def listen(self, space: str, key: str, journal: Path, *, after: int = 0) -> AsyncIterator[list[Line]]:
         """The events of a run from number `after` on, as they come; an empty list now and then while nothing does."""
         if self.closed:
             return

@@ -123,7 +123,9 @@ class Ontologies:
         """The bytes as they were put."""
         if found.file is not None:
             return await asyncio.to_thread(found.file.read_bytes)
-        record = await self._engine.read(_CONTENT_SCOPE, found.digest, tenant=found.tenant, namespace="content")
+        record = await self._engine.read(
+            _CONTENT_SCOPE, found.digest, tenant=_stored(found.tenant), namespace="content"
+        )
         if record is None or record.state is not State.DONE or record.outcome is None:
             raise LookupError(f"the content of the ontology {found.entry.id} is gone; put it again")
         data: bytes = unpack(record.outcome, PLAIN)
@@ -160,7 +162,7 @@ class Ontologies:
                 lambda _: data,
                 scope=_CONTENT_SCOPE,
                 key=digest,
-                tenant=owner,
+                tenant=_stored(owner),
                 namespace="content",
                 retention=None,
                 audit=audit,
@@ -224,10 +226,10 @@ class Ontologies:
             return
         used = {one.digest for one in self._views[owner].values()}
         if before.digest not in used:
-            await self._engine.forget(_CONTENT_SCOPE, before.digest, tenant=owner, namespace="content")
+            await self._engine.forget(_CONTENT_SCOPE, before.digest, tenant=_stored(owner), namespace="content")
 
     def _chain(self, owner: str) -> Chain[Change]:
-        return Chain(self._engine, Change, scope=_LOG_SCOPE, tenant=owner)
+        return Chain(self._engine, Change, scope=_LOG_SCOPE, tenant=_stored(owner))
 
     def _lock(self, owner: str) -> asyncio.Lock:
         return self._locks.setdefault(owner, asyncio.Lock())
@@ -279,3 +281,6 @@ def _files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in paths if path.is_file()}
 
 
+def _stored(owner: str) -> str:
+    """Where a registry is kept: apart from the records that a tenant may list and forget."""
+    return f"~ontologies~{owner}"

@@ -36,7 +36,9 @@ def query_of(request: Request, *known: str) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in known:
-            raise Problem(400, "parameter-unknown", f"{name[:100]!r} is not a parameter here: {', '.join(known) or 'none'}")
+            raise Problem(
+                400, "parameter-unknown", f"{name[:100]!r} is not a parameter here: {', '.join(known) or 'none'}"
+            )
         if name in given:
             raise Problem(400, "parameter-repeated", f"the parameter {name} was given twice")
         given[name] = value

@@ -106,9 +106,7 @@ class Runner:
         extractor = self._extractors.extractor(ontology, found, request.extraction_params)
         settings = self._extractors.settings(request.extraction_params)
         service = self._spaces.get(space)
-        key = service.key_of(
-            request.text, ontology=ontology, extractor=extractor, settings=settings, base=self._base
-        )
+        key = service.key_of(request.text, ontology=ontology, extractor=extractor, settings=settings, base=self._base)
         return Prepared(space, request, found, ontology, extractor, settings, key)
 
     async def record(self, space: str, key: str) -> Record | None:

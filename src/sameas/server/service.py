@@ -14,6 +14,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import msgspec
+from prometheus_client import CollectorRegistry
 
 from sameas.connections import open_async_store
 from sameas.extraction.runs import Runs
@@ -23,7 +24,8 @@ from sameas.once.errors import StoreUnavailable
 from sameas.once.observe import CallEnded, Observer
 from sameas.once.store import AsyncStore
 from sameas.server.answers import Answers
-from sameas.server.door import CaseDirectory, Door
+from sameas.server.audit import AuditLog
+from sameas.server.door import CaseDirectory, Door, Visitor
 from sameas.server.extractors import Extractors, ModelExtractors
 from sameas.server.hub import Hub, Standing
 from sameas.server.notices import Notice, Notices
@@ -47,6 +49,7 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     directory: CaseDirectory | None = None
     observers: tuple[Observer, ...] = ()
     models: ModelExtractors | None = None
+    registry: CollectorRegistry
     metrics: Observer | None = None
     """Also told of the replays that come from memory and reach no engine."""
 
@@ -56,10 +59,9 @@ class Service:
 
     def __init__(self, settings: Settings, options: ServiceOptions) -> None:
         self.settings = settings
-        self.door = Door(
-            options.authenticator, any_tenant=options.single_tenant, directory=options.directory
-        )
+        self.door = Door(options.authenticator, any_tenant=options.single_tenant, directory=options.directory)
         self.answers = Answers()
+        self.registry = options.registry
         self.stopping = False
         self._options = options
         self._workshop = Workshop()
@@ -69,6 +71,7 @@ class Service:
     async def start(self) -> None:
         self.settings.home.mkdir(parents=True, exist_ok=True)
         self._serving = asyncio.get_running_loop()
+        self._audit = AuditLog(self.settings.home / "audit.jsonl")
         self._workshop.start()
         await self.do(self._open())
         self.hub = Hub(
@@ -90,6 +93,7 @@ class Service:
             return left
         await self.do(self._shut())
         await asyncio.to_thread(self._workshop.close)
+        self._audit.close()
         return 0
 
     async def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -109,6 +113,14 @@ class Service:
         """Tell every process; in the workshop's loop."""
         notice = Notice(id=str(uuid7()), timestamp=int(time.time() * 1000), **fields)
         await self.notices.publish(notice)
+
+    def audit(self, visitor: Visitor, event: str, *, reason: str = "", **about: Any) -> None:
+        """Write down who changed what, and why; on the disk before the answer goes out."""
+        self._audit.write(event, visitor, reason=reason, **about)
+
+    async def check_database(self) -> None:
+        """Raise where the database of results cannot answer."""
+        self.spaces.get(SHARED)
 
     async def check_store(self) -> None:
         """Raise where the store cannot answer."""

@@ -99,8 +99,13 @@ class AsyncLink(Protocol):
 
 @lru_cache
 def sources() -> dict[str, Source]:
-    """The scripts of redis.lua by name, each with the prelude before it."""
-    _, *parts = _SECTION.split(files("sameas.stores").joinpath("redis.lua").read_text("utf-8"))
+    """The scripts of redis.lua by name."""
+    return scripts_of(files("sameas.stores").joinpath("redis.lua").read_text("utf-8"))
+
+
+def scripts_of(lua: str) -> dict[str, Source]:
+    """The scripts of a file by name, each with the prelude before it."""
+    _, *parts = _SECTION.split(lua)
     texts = {name: _COMMENT.sub("", text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
     prelude = texts.pop("prelude")
     made = {}

@@ -16,7 +16,9 @@ from time import monotonic
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from sameas.once.codec import opened
 from sameas.once.forks import renew_after_fork
 from sameas.once.record import (
     Accepted,
@@ -31,6 +33,7 @@ from sameas.once.record import (
     Record,
     Replay,
     State,
+    Unframed,
 )
 from sameas.once.script import Command, Script
 from sameas.once.store import Backend, Page, Query, Selection, Waker
@@ -56,6 +59,8 @@ class Kept(Struct, frozen=True):
     """A replay, and until when it may be given, by our own timer."""
 
     replay: Replay
+    # The same for an engine, which wants what is inside the frame.
+    opened: Replay
     fingerprint: str
     until: float
     size: int
@@ -120,19 +125,25 @@ class TieredBackend(Backend):
         return len(self._kept)
 
     def recall(self, request: ClaimRequest) -> Replay | None:
+        kept = self._known(request)
+        return None if kept is None else kept.opened
+
+    def _known(self, request: ClaimRequest) -> Kept | None:
         digest = request.identity.digest
         kept = self._kept.get(digest)
         if kept is None or kept.fingerprint != request.fingerprint or self._timer() >= kept.until:
             return None
-        with self._lock:
-            if digest in self._kept:
-                self._kept.move_to_end(digest)
-        return kept.replay
+        try:
+            # One step of the interpreter, without the lock: a record that was dropped just now stays dropped.
+            self._kept.move_to_end(digest)
+        except KeyError:
+            return None
+        return kept
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
-        replay = self.recall(request)
-        if replay is not None:
-            return replay
+        kept = self._known(request)
+        if kept is not None:
+            return kept.replay
         asked = self._timer()
         drops = self._drops
         claim = yield from self.inner.claim(request)
@@ -219,12 +230,17 @@ class TieredBackend(Backend):
 
     def _keep(self, replay: Replay, asked: float, drops: int) -> None:
         record = replay.record
-        size = _OVERHEAD + (0 if record.outcome is None else len(record.outcome.data))
+        if record.outcome is None:
+            return
+        outcome = opened(record.outcome)
+        size = _OVERHEAD + len(outcome.data) + (len(outcome.inside) if isinstance(outcome, Unframed) else 0)
         if size * _LARGEST_PART > self._size_bytes:
             return
         self._watch()
         lives_for = (record.expires_at - self._time.now()) / 1_000_000
-        kept = Kept(replay, record.fingerprint, asked + min(self.ttl, lives_for), size)
+        kept = Kept(
+            replay, Replay(replace(record, outcome=outcome)), record.fingerprint, asked + min(self.ttl, lives_for), size
+        )
         digest = record.identity.digest
         with self._lock:
             if self._drops != drops:

@@ -15,11 +15,10 @@ from sameas.identity.scope import Principal, ScopeError
 
 
 class Unauthorized(ScopeError):
-    """The credential is not accepted; `challenge` is the value of the answer's WWW-Authenticate."""
+    """The credential is not accepted."""
 
     def __init__(self, message: str, *, code: str = "credential-invalid", challenge: str = "Bearer") -> None:
-        self.challenge = challenge
-        super().__init__(message, code=code, status=401)
+        super().__init__(message, code=code, status=401, challenge=challenge)
 
 
 class Authenticator(Protocol):

@@ -92,12 +92,13 @@ class Fingerprints:
         }
 
     def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Macs:
-        kind = essence(content_type)
         if encoding in _WINDOWS:
-            body = _unpacked(body, _WINDOWS[encoding], policy.body_limit)
-            if not body.size:
-                return {}
-            encoding = b""
+            unpacked = _unpacked(body, _WINDOWS[encoding], policy.body_limit)
+            try:
+                return self._of_body(content_type, b"", unpacked, policy) if unpacked.size else {}
+            finally:
+                unpacked.close()
+        kind = essence(content_type)
         if not encoding and (kind == b"application/json" or kind.endswith(b"+json")):
             return self._of_json(body, policy.exclusions)
         if not encoding and kind.startswith(b"multipart/"):

@@ -2,7 +2,7 @@
 
 Starlette, FastAPI, Litestar and Django are known, each by what it puts into the scope or by the object that is wrapped.
 None is imported: whoever uses one has imported it. A path that a known framework has no endpoint for is nobody's
-(`NOWHERE`); where no framework is known, the path is its own template.
+(its template is empty); where no framework is known, the path is its own template.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def find_endpoint(app: Any, scope: Scope) -> Found:
     for candidate in (owner, app):
         routes = getattr(candidate, "routes", None)
         if routes is not None and _is(candidate, "starlette"):
-            return _in_starlette(_flat(routes), scope, _route_path(scope)) or NOWHERE
+            return _in_starlette(_flat(routes), scope, _route_path(scope))
         if _is(candidate, "litestar"):
             return _in_litestar(candidate, scope)
         if _is(candidate, "django"):
@@ -75,14 +75,15 @@ def _route_path(scope: Scope) -> str:
     return path
 
 
-def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found | None:
+def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
     by_path = True
     for route in routes:
         inner = getattr(route, "routes", None)
         host = getattr(route, "host_regex", None)
         if host is not None:
             by_path = False
-            if host.match(_host(scope)) and (found := _in_starlette(_flat(inner or ()), scope, path)):
+            if host.match(_host(scope)):
+                found = _in_starlette(_flat(inner or ()), scope, path)
                 return Found(found.endpoint, found.template, by_path=False)
             continue
         match = route.path_regex.match(path) if hasattr(route, "path_regex") else None
@@ -100,8 +101,9 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found | Non
             # Another kind of application: nothing is known of what it holds.
             return Found(None, mounted + rest, by_path=by_path)
         found = _in_starlette(_flat(inner), scope, rest)
-        return found and Found(found.endpoint, mounted + found.template, by_path=by_path and found.by_path)
-    return None
+        template = mounted + found.template if found.template else ""
+        return Found(found.endpoint, template, by_path=by_path and found.by_path)
+    return Found(None, "", by_path=by_path)
 
 
 def _host(scope: Scope) -> str:

@@ -1,8 +1,8 @@
 """The Idempotency-Key header: a structured-field String, `"abc"`; a bare token means the same, and so does a bare UUID.
 
 What is not one of these, or was sent twice, is refused, and nothing is guessed. A UUID is accepted bare because most
-clients send it so, and ten times out of sixteen it begins with a digit and is no token. Parameters are refused: they
-would be a part of the header that is not a part of the key.
+clients send it so, and ten times out of sixteen it begins with a digit and is no token. Parameters must be well-formed
+and mean nothing: RFC 8941 has those that nobody defined ignored.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from collections.abc import Sequence
 # Beyond this a value is not looked at; the longest key that any pattern may allow is far shorter.
 MAX_RAW = 1_024
 
-_STRING = re.compile(rb'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
+_CHARS = rb'(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*'
+_TOKEN_TEXT = rb"[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*"
+_BARE_ITEM = (
+    rb'(?:-?[0-9]{1,15}|-?[0-9]{1,12}\.[0-9]{1,3}|"' + _CHARS + rb'"|' + _TOKEN_TEXT + rb"|:[A-Za-z0-9+/=]*:|\?[01])"
+)
+_PARAMETERS = rb"(?:; *[a-z*][a-z0-9_.*-]*(?:=" + _BARE_ITEM + rb")?)*"
+_STRING = re.compile(rb'"(' + _CHARS + rb')"' + _PARAMETERS)
 _ESCAPE = re.compile(rb'\\(["\\])')
-_TOKEN = re.compile(rb"[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*")
-_UUID = re.compile(rb"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
+_BARE = re.compile(rb"(" + _TOKEN_TEXT + rb"|[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12})" + _PARAMETERS)
 
 
 class MalformedKey(ValueError):
@@ -33,8 +38,8 @@ def parse_key(values: Sequence[bytes]) -> str:
     if string := _STRING.fullmatch(raw):
         text = string[1]
         return (_ESCAPE.sub(rb"\1", text) if b"\\" in text else text).decode("ascii")
-    if _TOKEN.fullmatch(raw) or _UUID.fullmatch(raw):
-        return raw.decode("ascii")
+    if bare := _BARE.fullmatch(raw):
+        return bare[1].decode("ascii")
     raise MalformedKey(
         'Idempotency-Key must be a quoted string of printable ASCII, such as "order-1", or a bare token.'
     )

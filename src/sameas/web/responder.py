@@ -174,6 +174,8 @@ class Responder:
                 encoding = value.strip().lower()
         try:
             self._body = body = await read_body(self._receive, limit=limit, declared=declared)
+            if body.size > policy.body_limit:
+                raise TooLarge(policy.body_limit)  # noqa: TRY301  where the limit of reading is another
             line = (scope["method"], scope["path"], scope["query_string"], content_type)
             print_ = await self._home.fingerprints.of(line, b"" if encoding == b"identity" else encoding, body, policy)
         except TooLarge as error:

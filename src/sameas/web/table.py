@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sameas.once.policy import MINUTE
-from sameas.web.frameworks import NOWHERE, Found, Scope, find_endpoint
+from sameas.web.frameworks import Found, Scope, find_endpoint
 from sameas.web.response import CODEC
 from sameas.web.route import METHODS, RoutePolicy, marked
 
@@ -104,9 +104,9 @@ class RouteTable:
                 line.template == found.template and (not line.method or line.method == method)
             ):
                 policy = _acting(line.policy, method, named=bool(line.method))
-                return (None if policy is None else Rule(policy, method, line.template)), True
-        if found is NOWHERE:
-            return None, True
+                return (None if policy is None else Rule(policy, method, line.template)), found.by_path
+        if not found.template:
+            return None, found.by_path
         policy = _acting(marked(found.endpoint, method) or self._defaults, method)
         return (None if policy is None else Rule(policy, method, _template(found))), found.by_path
 

@@ -211,20 +211,37 @@ def test_a_waiter_that_is_cancelled_leaves_nothing_behind() -> None:
     assert run_jumping(go()) == pytest.approx(10, abs=0.1)
 
 
-def test_one_that_is_cancelled_at_the_moment_it_is_let_through_gives_it_back() -> None:
+class _Leaving(LocalWindows):
+    """Cancels a task at the moment it is let through: before it is told, or between being told and going."""
+
+    leaver: asyncio.Task[float] | None = None
+    moment = ""
+
+    async def admit(self, tokens: int) -> Admission:
+        answer = await super().admit(tokens)
+        if self.leaver is not None and isinstance(answer, Granted):
+            if self.moment == "before":
+                self.leaver.cancel()
+                await asyncio.sleep(0)
+            else:
+                asyncio.get_running_loop().call_soon(self.leaver.cancel)
+            self.leaver = None
+        return answer
+
+
+@pytest.mark.parametrize("moment", ["before", "between"])
+def test_one_that_is_cancelled_at_the_moment_it_is_let_through_gives_it_back(moment: str) -> None:
     async def go() -> None:
-        limiter = limiter_here(requests_per_minute=2, max_concurrent=1)
+        windows = _Leaving(RateLimits(requests_per_minute=2, max_concurrent=1), clock=now)
+        limiter = CentralRateLimiterService(windows=windows)
+        windows.moment = moment
         async with limiter.slot("run", 1):
-            waiter = asyncio.create_task(call(limiter))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-        # The pump lets it through in its next turn; the cancellation comes in the same one.
-        while not waiter.done():
-            asyncio.get_running_loop().call_soon(waiter.cancel)
-            await asyncio.sleep(0)
+            windows.leaver = waiter = asyncio.create_task(call(limiter))
+            await asyncio.sleep(1)
+        await asyncio.wait([waiter])
         assert waiter.cancelled()
-        assert await call(limiter) < 1
-        assert (limiter.waiting, limiter.held) == (0, 0)
+        assert (limiter.waiting, limiter.held, windows.in_flight) == (0, 0, 0)
+        assert await call(limiter) < 2
 
     run_jumping(go())
 
@@ -398,7 +415,9 @@ def test_waiting_does_not_use_up_the_time_of_the_stage() -> None:
 def test_the_queue_is_bounded() -> None:
     async def go() -> None:
         limiter = limiter_here(max_concurrent=1, max_waiting=2)
-        calls = [asyncio.create_task(call(limiter, lasting=1)) for _ in range(3)]
+        calls = [asyncio.create_task(call(limiter, lasting=1))]
+        await asyncio.sleep(0.1)
+        calls += [asyncio.create_task(call(limiter)) for _ in range(2)]
         await asyncio.sleep(0.1)
         with pytest.raises(TooManyWaiting, match="try again later"):
             await call(limiter)

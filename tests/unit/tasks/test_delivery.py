@@ -1,64 +1,243 @@
 """What becomes of a message that has no claim: put back, waited for or dropped, and never lost."""
 
-import json
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from threading import Event, Thread
 
 import pytest
-from celery.exceptions import Ignore, Reject, Retry
+from celery.exceptions import Ignore, Reject
 
 from sameas import Engine, InProgress, Policy, StoreUnavailable, Superseded, open_store
 from sameas.identity.normalize import TASK_HEADER
+from sameas.once.intake import identity_of
+from sameas.once.record import Acquired, ClaimRequest, Lease
 from sameas.tasks.delivery import REQUEUES
 from sameas.tasks.engines import ENGINES
 
-
-def busy(bench, task, key="one"):
-    """Somebody else has the claim of the task."""
-
-    def holding(context):
-        return bench.deliver(task, task_id=key, **bench.request)
-
-    return ENGINES.of(bench.app).run(holding, scope=f"{task.name} outside", key="holder") if False else holding
+LEASE = 30_000_000
+SCOPE = {TASK_HEADER: {"v": 1, "tenant_id": "", "traceparent": ""}}
 
 
-class Holder:
-    """Another worker, with the claim of a task, for as long as a `with` block lasts."""
+@contextmanager
+def held(bench, scope, key="one"):
+    """Another worker has the claim."""
+    store = ENGINES.of(bench.app).store
+    identity = identity_of(scope, key)
+    claim = store.claim(ClaimRequest(identity, "", "another worker", LEASE, LEASE))
+    assert isinstance(claim, Acquired)
+    yield
+    store.release(Lease(identity, claim.fence, "another worker"))
 
-    def __init__(self, bench, scope, key="one", policy=None):
-        engine = ENGINES.of(bench.app)
-        self._script = engine._intake.call(lambda context: None, scope=scope, key=key)
-        self._engine = engine
 
-    def __enter__(self):
-        self.claim = self._engine.store.claim(self._script.request)
-        self._script.acquired(self.claim)
-        return self
-
-    def __exit__(self, *_):
-        self._engine.store.release(self._script.context.lease)
+def countdown(message):
+    return (datetime.fromisoformat(message.headers["eta"]) - datetime.now(UTC)).total_seconds()
 
 
 @pytest.fixture
 def task(bench):
-    return bench.task(lambda: "done", name="task", requeue_after=2.0)
-
-
-def countdown(message):
-    from datetime import UTC, datetime
-
-    return (datetime.fromisoformat(message.headers["eta"]) - datetime.now(UTC)).total_seconds()
+    return bench.task(lambda: "done", name="task", requeue_after=2.0, wait_for=0.05)
 
 
 def test_a_message_whose_work_is_in_progress_is_put_back_as_it_was(bench, task):
-    sent = {TASK_HEADER: {"v": 1, "tenant_id": "", "traceparent": ""}}
-    with Holder(bench, "task"):
-        state, ending = bench.deliver(task, retries=3, headers=sent, group="a group", expires="2099-01-01T00:00:00Z")
+    with held(bench, "task"):
+        state, _ = bench.deliver(task, headers=SCOPE, retries=3, group="a group", expires="2099-01-01T00:00:00Z")
     assert state == "IGNORED"
     (copy,) = bench.sent()
-    assert copy.headers["id"] == "one"
-    assert copy.headers["retries"] == 3
-    assert copy.headers["group"] == "a group"
-    assert copy.headers["expires"] == "2099-01-01T00:00:00Z"
-    assert copy.headers[TASK_HEADER] == sent[TASK_HEADER]
-    assert copy.headers[REQUEUES] == 1
+    kept = {name: copy.headers[name] for name in ("id", "retries", "group", "expires", TASK_HEADER, REQUEUES)}
+    assert kept == {
+        "id": "one",
+        "retries": 3,
+        "group": "a group",
+        "expires": "2099-01-01T00:00:00Z",
+        REQUEUES: 1,
+        **SCOPE,
+    }
     assert 0 < countdown(copy) <= 2.0
     assert bench.deliver(task, headers=copy.headers) == ("SUCCESS", "done")
+
+
+def test_each_time_that_a_message_is_put_back_is_counted(bench, task):
+    with held(bench, "task"):
+        bench.deliver(task, headers={REQUEUES: 4})
+    (copy,) = bench.sent()
+    assert copy.headers[REQUEUES] == 5
+
+
+def test_a_copy_comes_well_before_the_broker_would_deliver_it_again(bench, task):
+    bench.app.conf.broker_transport_options = {"visibility_timeout": 1.0}
+    with held(bench, "task"):
+        bench.deliver(task)
+    (copy,) = bench.sent()
+    assert countdown(copy) <= 0.5
+
+
+def test_a_message_is_put_back_while_the_store_is_down(bench):
+    runs = []
+
+    class Down(Engine):
+        def record(self, work, **options):
+            raise StoreUnavailable(retry_after=0.5)
+
+    with Down(open_store("memory://")) as engine:
+        task = bench.task(lambda: runs.append(1), name="task", engine=engine)
+        assert bench.deliver(task)[0] == "IGNORED"
+    (copy,) = bench.sent()
+    assert countdown(copy) <= 0.5
+    assert runs == []
+
+
+def test_a_message_that_cannot_be_put_back_is_left_with_the_broker(bench, task, monkeypatch):
+    def refuse(*args, **options):
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr(type(bench.app.tasks["task"]), "apply_async", refuse)
+    with held(bench, "task"):
+        state, ending = bench.deliver(task)
+    assert state == "REJECTED"
+    assert isinstance(ending, Reject)
+    assert ending.requeue
+
+
+def test_a_worker_that_lost_its_claim_puts_the_message_back(bench):
+    @bench.task(name="slow")
+    def slow():
+        ENGINES.of(bench.app).forget("slow", "one")
+        return "late"
+
+    assert bench.deliver(slow)[0] == "IGNORED"
+    assert len(bench.sent()) == 1
+
+
+@pytest.mark.parametrize("error", [InProgress, Superseded, StoreUnavailable])
+def test_the_same_error_from_inside_the_task_is_the_tasks_own(bench, error):
+    @bench.task(name="task")
+    def task():
+        raise error
+
+    state, raised = bench.deliver(task)
+    assert (state, type(raised)) == ("FAILURE", error)
+    assert bench.sent() == []
+
+
+def test_an_eager_task_cannot_be_put_back_and_says_so(bench, task):
+    with held(bench, "task"), pytest.raises(InProgress):
+        task.apply(task_id="one", throw=True)
+    assert bench.sent() == []
+
+
+def test_a_second_message_is_dropped_where_the_task_says_so(bench):
+    task = bench.task(lambda: "done", name="task", on_busy="drop")
+    with held(bench, "task"):
+        state, ending = bench.deliver(task)
+    assert (state, type(ending), bench.sent()) == ("IGNORED", Ignore, [])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"redelivered": True}, {"retries": 1}, {"replaced_task_nesting": 1}, {"headers": {REQUEUES: 1}}],
+    ids=["redelivered", "retry", "replacement", "put back before"],
+)
+def test_what_may_be_the_last_message_is_never_dropped(bench, message):
+    task = bench.task(lambda: "done", name="task", on_busy="drop", wait_for=0.01)
+    with held(bench, "task"):
+        assert bench.deliver(task, **message)[0] == "IGNORED"
+    assert len(bench.sent()) == 1
+
+
+@pytest.mark.parametrize("message", [{"retries": 1}, {"replaced_task_nesting": 1}], ids=["retry", "replacement"])
+@pytest.mark.parametrize("on_busy", ["requeue", "drop"])
+def test_a_message_that_overtakes_the_end_of_its_sender_waits_for_it(bench, message, on_busy):
+    task = bench.task(lambda: "done", name="task", on_busy=on_busy, wait_for=20.0)
+    bench.app.conf.sameas_policy = Policy()
+    answers = []
+    with held(bench, "task"):
+        successor = Thread(target=lambda: answers.append(bench.deliver(task, **message)))
+        successor.start()
+        successor.join(0.05)
+        assert answers == []
+    successor.join()
+    assert (answers, bench.sent()) == ([("SUCCESS", "done")], [])
+
+
+def test_a_duplicate_that_waits_shares_the_answer(bench):
+    begun, go_on = Event(), Event()
+    runs, answers = [], []
+
+    @bench.task(name="task", on_busy="wait", wait_for=20.0)
+    def task():
+        runs.append(1)
+        begun.set()
+        go_on.wait()
+        return "done"
+
+    workers = [Thread(target=lambda: answers.append(bench.deliver(task))) for _ in range(2)]
+    workers[0].start()
+    begun.wait()
+    workers[1].start()
+    workers[1].join(0.05)
+    go_on.set()
+    for worker in workers:
+        worker.join()
+    assert (runs, answers) == ([1], [("SUCCESS", "done")] * 2)
+
+
+def test_one_that_has_waited_long_enough_is_put_back(bench):
+    task = bench.task(lambda: "done", name="task", on_busy="wait", wait_for=0.01)
+    with held(bench, "task"):
+        assert bench.deliver(task)[0] == "IGNORED"
+    assert len(bench.sent()) == 1
+
+
+def test_waiting_leaves_most_of_the_time_limit_for_the_work(bench):
+    task = bench.task(lambda: "done", name="task", on_busy="wait", wait_for=1_000.0, soft_time_limit=0.1)
+    with held(bench, "task"):
+        assert bench.deliver(task, timelimit=[1_000.0, None])[0] == "IGNORED"
+
+
+def ending_in(predicate):
+    def ends(self):
+        raise self.retry(countdown=9) if predicate is None else predicate
+
+    return ends
+
+
+@pytest.mark.parametrize(
+    ("predicate", "state"), [(None, "RETRY"), (Ignore(), "IGNORED"), (Reject("no", requeue=True), "REJECTED")]
+)
+def test_celerys_own_endings_are_passed_on_and_never_kept(bench, predicate, state):
+    bench.app.conf.sameas_policy = Policy(keep_errors=(Exception,))
+    task = bench.task(ending_in(predicate), name="task", bind=True)
+    for _ in range(2):
+        assert bench.deliver(task)[0] == state
+    assert ENGINES.of(bench.app).read("task", "one") is None
+
+
+def test_a_retry_is_sent_with_the_scope_of_its_message(bench):
+    task = bench.task(ending_in(None), name="task", bind=True)
+    headers = {TASK_HEADER: {**SCOPE[TASK_HEADER], "traceparent": f"00-{'a1' * 16}-{'b2' * 8}-01"}}
+    bench.deliver(task, headers=headers)
+    (retry,) = bench.sent()
+    assert retry.headers["retries"] == 1
+    assert retry.headers[TASK_HEADER] == headers[TASK_HEADER]
+
+
+def test_the_lease_of_the_task_is_that_of_its_claim(bench):
+    task = bench.task(lambda: ENGINES.of(bench.app).read("task", "one").lease_until, name="task", lease=5.0)
+    _, lease_until = bench.deliver(task)
+    record = ENGINES.of(bench.app).read("task", "one")
+    assert 4_000_000 < lease_until - record.created_at <= 5_000_000
+
+
+def test_the_retention_of_the_task_is_that_of_its_record(bench):
+    task = bench.task(lambda: None, name="task", lease=5.0, retention=10.0)
+    bench.deliver(task)
+    record = ENGINES.of(bench.app).read("task", "one")
+    assert record.expires_at - record.completed_at == 10_000_000
+
+
+def test_a_record_says_which_task_made_it_and_in_which_trace(bench):
+    task = bench.task(lambda self: self.scope.trace_id, name="task", bind=True)
+    _, trace_id = bench.deliver(task)
+    audit = ENGINES.of(bench.app).read("task", "one").about.audit
+    assert (audit["task"], audit["task_id"], audit["trace_id"]) == ("task", "one", trace_id)
+    assert audit["last_hop_service_id"] == "unit"

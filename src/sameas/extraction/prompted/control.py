@@ -9,12 +9,12 @@ from decimal import Decimal
 
 import msgspec
 
-from sameas.extraction.chunking import ChunkSettings
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.llm.budget import OTHER, SHARES, TOKENS_PER_CHUNK, TokenBudgetService
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.signals import Listener
+from sameas.llm.supervisor import Backoff
 
 # Two calls in one where both stages have a share.
 _ENTITIES, _RELATIONS, _GROUNDING = "entity_extraction", "relation_extraction", "grounding"
@@ -34,7 +34,8 @@ class ModelControl(msgspec.Struct, frozen=True, kw_only=True):
     """For a whole run; by default as many for each chunk as the source document names, or as the prompts need."""
     max_cost: Decimal | None = None
     """In US dollars, for a whole run."""
-    retries: int | None = None
+    retries: int = 2
+    backoff: Backoff = Backoff()
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 1:
@@ -61,8 +62,3 @@ def _enough(needed: Mapping[str, int], shares: Mapping[str, Decimal], *, chunks:
         share = shares[stage] + (shares[OTHER] if stage == _ENTITIES else Decimal(0))
         per_chunk = max(per_chunk, math.ceil(tokens / share))
     return per_chunk * (max(1, chunks) + 1)
-
-
-def usual_size(chunking: ChunkSettings) -> int:
-    """Characters of a chunk, on average (`ChunkSettings`)."""
-    return 2 * chunking.window

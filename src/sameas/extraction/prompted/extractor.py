@@ -128,6 +128,8 @@ class ModelExtractor:
                 memo=self._control.memo,
                 on_signal=run.on_signal,
                 run_id=run.key,
+                retries=self._control.retries,
+                backoff=self._control.backoff,
             )
             for model in (self._model, self._grounding_model)
             if model is not None

@@ -23,6 +23,7 @@ from sameas.identity.key import record_digest
 from sameas.identity.normalize import idempotency_key_header
 from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.record import Identity, State
+from sameas.server import examples
 from sameas.server.answers import Done, Kept
 from sameas.server.bodies import read_body
 from sameas.server.door import Visitor
@@ -248,3 +249,54 @@ async def _send(
     sent: list[tuple[bytes, bytes]] = [_JSON, (b"content-length", b"%d" % len(body)), *(headers or [])]
     await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": body})
+
+
+async def _by_the_gate(asked: Asked) -> Any:
+    """Stands in the table of routes; the gate sends these requests to `Extract` itself."""
+    return Extract(asked.service)
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/api/v1/extract",
+        handle=_by_the_gate,
+        name="extract",
+        tag="extraction",
+        summary="Extract a graph from a text; the same work a second time is a replay.",
+        parameters=(
+            Parameter(
+                name="Idempotency-Key",
+                place="header",
+                description="A structured-field string or a bare token: the first answer to it is given again for 24 "
+                "hours, with `X-Idempotency-Replayed: true`. Scope `extract`, for each tenant and principal.",
+                schema={"type": "string", "maxLength": _LONGEST_KEY},
+                example='"report-2026-01"',
+            ),
+            Parameter(
+                name="Prefer",
+                place="header",
+                description="`respond-async` answers 202 at once, `wait=10` after ten seconds, unless the result is "
+                "there by then (RFC 7240).",
+                example="respond-async",
+            ),
+        ),
+        body=ExtractRequest,
+        body_example=examples.REQUEST,
+        replies={
+            200: Reply(
+                description="The graph.",
+                schema=ExtractAnswer,
+                example=examples.ANSWER,
+                headers=("X-Idempotency-Replayed", "Preference-Applied"),
+            ),
+            202: Reply(
+                description="The run goes on without the caller.",
+                schema=RunAccepted,
+                example=examples.ACCEPTED,
+                headers=("Location", "Preference-Applied"),
+            ),
+        },
+        problems=(400, 404, 409, 413, 422),
+    ),
+)

@@ -1,0 +1,193 @@
+"""What the client asks of the service, as scripts: each yields requests and pauses and returns an answer.
+
+Rule: every request may be sent again. A text is worked on once however often it is sent, because its key is computed
+from its content, and the others only read or set what is there. So a connection that breaks, a 429 and a 503 are
+answered with another try after a pause, a bounded number of times; `Retry-After` is obeyed.
+"""
+
+from collections.abc import Mapping
+from random import uniform
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.once.script import Script
+from sameas.server.wire import (
+    CancelAnswer,
+    Estimate,
+    ExtractAnswer,
+    ExtractionParams,
+    ExtractRequest,
+    KeyQuestion,
+    OntologyEntry,
+    OntologyList,
+    OntologyPut,
+    OntologyReport,
+    RunAccepted,
+    RunPage,
+)
+
+T = TypeVar("T")
+
+API = "/api/v1"
+_AGAIN = frozenset((429, 502, 503, 504))
+_LONGEST_PAUSE = 30.0
+_JSON = {"content-type": "application/json"}
+
+
+class Send(msgspec.Struct, frozen=True):
+    """One HTTP request."""
+
+    method: str
+    path: str
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+    query: Mapping[str, str] = {}
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Wait before the next try."""
+
+    seconds: float
+
+
+class Got(msgspec.Struct, frozen=True):
+    """The service's answer, or `error` where none came."""
+
+    status: int = 0
+    body: bytes = b""
+    retry_after: str = ""
+    error: str = ""
+
+
+class Calls:
+    """The operations of the service. `tries` is how often a request is sent at most."""
+
+    def __init__(self, *, tries: int = 4) -> None:
+        if tries < 1:
+            raise ValueError("tries must be at least 1")
+        self.tries = tries
+
+    def extract(self, request: ExtractRequest, *, idempotency_key: str | None = None) -> Script[ExtractAnswer]:
+        """The graph of a text; waits until it is there."""
+        body = yield from self._send(_extract(request, idempotency_key, prefer=""))
+        return _decode(body, ExtractAnswer)
+
+    def start(
+        self, request: ExtractRequest, *, idempotency_key: str | None = None
+    ) -> Script[RunAccepted | ExtractAnswer]:
+        """Begin a run and come back at once; a result that is there already is given instead."""
+        got = yield from self._ask(_extract(request, idempotency_key, prefer="respond-async"))
+        return _decode(got.body, RunAccepted) if got.status == 202 else _decode(got.body, ExtractAnswer)
+
+    def run(self, key: str) -> Script[dict[str, Any]]:
+        """How a run stands: its metadata."""
+        return _decode((yield from self._send(Send("GET", _run(key)))), dict)
+
+    def runs(self, *, after: str = "", limit: int = 50) -> Script[RunPage]:
+        """A page of runs, the newest first; `next` of a page is `after` of the next."""
+        query = {"limit": str(limit)} | ({"after": after} if after else {})
+        return _decode((yield from self._send(Send("GET", f"{API}/runs", query=query))), RunPage)
+
+    def graph(self, key: str, *, output: str = "turtle") -> Script[bytes]:
+        """The graph of a finished run in any output format."""
+        return (yield from self._send(Send("GET", f"{_run(key)}/graph", query={"format": output})))
+
+    def cancel(self, key: str) -> Script[CancelAnswer]:
+        """End a run; what it has found so far is kept."""
+        return _decode((yield from self._send(Send("POST", f"{_run(key)}/cancel"))), CancelAnswer)
+
+    def delete(self, key: str) -> Script[None]:
+        """Remove a run and its result."""
+        yield from self._send(Send("DELETE", _run(key)))
+
+    def put_ontology(
+        self, ontology_id: str, data: bytes, *, media_type: str = "text/turtle", shared: bool = False
+    ) -> Script[OntologyPut]:
+        """Register an ontology, or a new version of it."""
+        query = {"shared": "true"} if shared else {}
+        send = Send("PUT", _ontology(ontology_id), data, {"content-type": media_type}, query)
+        return _decode((yield from self._send(send)), OntologyPut)
+
+    def ontology(self, ontology_id: str) -> Script[OntologyEntry]:
+        return _decode((yield from self._send(Send("GET", _ontology(ontology_id)))), OntologyEntry)
+
+    def ontologies(self) -> Script[tuple[OntologyEntry, ...]]:
+        return _decode((yield from self._send(Send("GET", f"{API}/ontologies"))), OntologyList).ontologies
+
+    def delete_ontology(self, ontology_id: str) -> Script[None]:
+        """Remove an ontology and every result that was made with it."""
+        yield from self._send(Send("DELETE", _ontology(ontology_id)))
+
+    def validate_ontology(self, data: bytes, *, media_type: str = "text/turtle") -> Script[OntologyReport]:
+        """What is wrong with an ontology; nothing is kept."""
+        send = Send("POST", f"{API}/ontologies/validate", data, {"content-type": media_type})
+        return _decode((yield from self._send(send)), OntologyReport)
+
+    def estimate(self, request: ExtractRequest) -> Script[Estimate]:
+        """What a run would take; nothing is spent."""
+        send = Send("POST", f"{API}/estimate", msgspec.json.encode(request), _JSON)
+        return _decode((yield from self._send(send)), Estimate)
+
+    def key_of(self, request: ExtractRequest) -> Script[KeyQuestion]:
+        """The key of an extraction and what goes into it; nothing is run."""
+        query = {"text": request.text, "ontologyId": request.ontology_id}
+        if request.extraction_params != ExtractionParams():
+            query["extractionParams"] = msgspec.json.encode(request.extraction_params).decode()
+        send = Send("GET", f"{API}/debug/idempotency-key", query=query)
+        return _decode((yield from self._send(send)), KeyQuestion)
+
+    def _send(self, send: Send) -> Script[bytes]:
+        return (yield from self._ask(send)).body
+
+    def _ask(self, send: Send) -> Script[Got]:
+        for tries in range(1, self.tries + 1):
+            got: Got = yield send
+            if not got.error and got.status not in _AGAIN:
+                break
+            if tries < self.tries:
+                yield Pause(pause_after(tries, got.retry_after))
+        if got.error:
+            raise ServiceUnreachable(f"the service did not answer {self.tries} times: {got.error}. Is it running?")
+        if got.status >= 400:
+            raise ServiceError.of(got.status, got.body)
+        return got
+
+
+def pause_after(tries: int, retry_after: str = "") -> float:
+    """Seconds before the next try: what the service asks for, else longer each time, never all at once."""
+    asked = float(retry_after) if retry_after.isdecimal() else 0.0
+    return min(max(asked, 0.1 * 2.0**tries), _LONGEST_PAUSE) * uniform(1.0, 1.25)
+
+
+def events_of(key: str, *, after: int) -> Send:
+    """The stream of a run's events from the one after number `after`."""
+    headers = {"accept": "text/event-stream"} | ({"last-event-id": str(after)} if after else {})
+    return Send("GET", f"{_run(key)}/events", headers=headers)
+
+
+def _extract(request: ExtractRequest, idempotency_key: str | None, *, prefer: str) -> Send:
+    headers = dict(_JSON)
+    if prefer:
+        headers["prefer"] = prefer
+    if idempotency_key is not None:
+        escaped = idempotency_key.replace("\\", "\\\\").replace('"', '\\"')
+        headers["idempotency-key"] = f'"{escaped}"'
+    return Send("POST", f"{API}/extract", msgspec.json.encode(request), headers)
+
+
+def _run(key: str) -> str:
+    return f"{API}/runs/{quote(key, safe='')}"
+
+
+def _ontology(ontology_id: str) -> str:
+    return f"{API}/ontologies/{quote(ontology_id, safe='')}"
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise ServiceError(200, {"title": f"an answer that this client does not understand: {error}"}) from error

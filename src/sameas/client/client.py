@@ -1,0 +1,354 @@
+"""The client of the service, for threads and for tasks; both send the same requests.
+
+    with Client("http://127.0.0.1:8080") as client:
+        client.put_ontology("company", Path("company.ttl").read_bytes())
+        answer = client.extract("Alice Stone works for Acme.", ontology="company")
+        for event in client.stream("A longer text ...", ontology="company"):
+            print(event.type, event.progress)
+
+A stream goes on where it was after a dropped connection. Needs the extra `client` (httpx).
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+import msgspec
+
+from sameas.client.calls import Calls, Got, Pause, Send, events_of, pause_after
+from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.client.stream import EventReader
+from sameas.extraction.events import ProgressEvent
+from sameas.once.script import Script, arun, run
+from sameas.server.wire import (
+    CancelAnswer,
+    Estimate,
+    ExtractAnswer,
+    ExtractionParams,
+    ExtractRequest,
+    KeyQuestion,
+    OntologyEntry,
+    OntologyPut,
+    OntologyReport,
+    RunAccepted,
+    RunPage,
+)
+
+T = TypeVar("T")
+
+# A run may take long, but a server that is alive says so on every stream more often than this.
+_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+_STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+
+
+class Client:
+    """For threads. `token` is sent as a bearer token, `api_key` as an API key."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8080",
+        *,
+        token: str | None = None,
+        api_key: str | None = None,
+        tries: int = 4,
+        headers: Mapping[str, str] | None = None,
+        timeout: httpx.Timeout = _TIMEOUT,
+    ) -> None:
+        self._calls = Calls(tries=tries)
+        self._http = httpx.Client(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def extract(
+        self,
+        text: str,
+        *,
+        ontology: str,
+        params: Mapping[str, Any] | None = None,
+        document: str = "",
+        idempotency_key: str | None = None,
+    ) -> ExtractAnswer:
+        """The graph of a text; a text that was sent before is answered at once, with `cache_hit`."""
+        request = request_of(text, ontology=ontology, params=params, document=document)
+        return self._do(self._calls.extract(request, idempotency_key=idempotency_key))
+
+    def start(
+        self,
+        text: str,
+        *,
+        ontology: str,
+        params: Mapping[str, Any] | None = None,
+        document: str = "",
+        idempotency_key: str | None = None,
+    ) -> RunAccepted | ExtractAnswer:
+        """Begin a run and come back at once; a result that is there already is given instead."""
+        request = request_of(text, ontology=ontology, params=params, document=document)
+        return self._do(self._calls.start(request, idempotency_key=idempotency_key))
+
+    def stream(
+        self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None, document: str = ""
+    ) -> Iterator[ProgressEvent]:
+        """Begin a run, or join it, and give its events from the first to the last."""
+        started = self.start(text, ontology=ontology, params=params, document=document)
+        yield from self.events(started.idempotency_key)
+
+    def events(self, key: str, *, after: int = 0) -> Iterator[ProgressEvent]:
+        """The events of a run after number `after`, past ones first, until its last."""
+        reader, broken = EventReader(after=after), 0
+        while not reader.is_over:
+            before = reader.last
+            try:
+                with self._http.stream(**_words(events_of(key, after=before)), timeout=_STREAM_TIMEOUT) as answer:
+                    if answer.status_code >= 400:
+                        raise ServiceError.of(answer.status_code, answer.read())
+                    for line in answer.iter_lines():
+                        event = reader.take(line)
+                        if event is not None:
+                            yield event
+            except httpx.TransportError as error:
+                reason = _said(error)
+            else:
+                reason = "the stream ended before the run"
+            reader.broke()
+            broken = 1 if reader.last > before else broken + 1
+            if not reader.is_over:
+                _give_up(broken, self._calls.tries, reason)
+                time.sleep(pause_after(broken))
+
+    def run(self, key: str) -> dict[str, Any]:
+        """How a run stands: its metadata."""
+        return self._do(self._calls.run(key))
+
+    def runs(self, *, after: str = "", limit: int = 50) -> RunPage:
+        """A page of runs, the newest first."""
+        return self._do(self._calls.runs(after=after, limit=limit))
+
+    def graph(self, key: str, *, output: str = "turtle") -> bytes:
+        """The graph of a finished run: turtle, jsonld, nquads, graphml, csv, cypher or json."""
+        return self._do(self._calls.graph(key, output=output))
+
+    def cancel(self, key: str) -> CancelAnswer:
+        """End a run; what it has found so far is kept."""
+        return self._do(self._calls.cancel(key))
+
+    def delete(self, key: str) -> None:
+        """Remove a run and its result."""
+        self._do(self._calls.delete(key))
+
+    def put_ontology(
+        self, ontology_id: str, data: bytes, *, media_type: str = "text/turtle", shared: bool = False
+    ) -> OntologyPut:
+        """Register an ontology, or a new version of it."""
+        return self._do(self._calls.put_ontology(ontology_id, data, media_type=media_type, shared=shared))
+
+    def ontology(self, ontology_id: str) -> OntologyEntry:
+        return self._do(self._calls.ontology(ontology_id))
+
+    def ontologies(self) -> tuple[OntologyEntry, ...]:
+        return self._do(self._calls.ontologies())
+
+    def delete_ontology(self, ontology_id: str) -> None:
+        """Remove an ontology and every result that was made with it."""
+        self._do(self._calls.delete_ontology(ontology_id))
+
+    def validate_ontology(self, data: bytes, *, media_type: str = "text/turtle") -> OntologyReport:
+        """What is wrong with an ontology; nothing is kept."""
+        return self._do(self._calls.validate_ontology(data, media_type=media_type))
+
+    def estimate(self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None) -> Estimate:
+        """What a run would take; nothing is spent."""
+        return self._do(self._calls.estimate(request_of(text, ontology=ontology, params=params)))
+
+    def key_of(self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None) -> KeyQuestion:
+        """The key of an extraction and what goes into it; nothing is run."""
+        return self._do(self._calls.key_of(request_of(text, ontology=ontology, params=params)))
+
+    def _do(self, script: Script[T]) -> T:
+        return run(script, self._send, {Pause: lambda pause: time.sleep(pause.seconds)})
+
+    def _send(self, send: Send) -> Got:
+        try:
+            return _got(self._http.request(**_words(send)))
+        except httpx.TransportError as error:
+            return Got(error=_said(error))
+
+
+class AsyncClient:
+    """`Client`, for tasks."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8080",
+        *,
+        token: str | None = None,
+        api_key: str | None = None,
+        tries: int = 4,
+        headers: Mapping[str, str] | None = None,
+        timeout: httpx.Timeout = _TIMEOUT,
+    ) -> None:
+        self._calls = Calls(tries=tries)
+        self._http = httpx.AsyncClient(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def extract(
+        self,
+        text: str,
+        *,
+        ontology: str,
+        params: Mapping[str, Any] | None = None,
+        document: str = "",
+        idempotency_key: str | None = None,
+    ) -> ExtractAnswer:
+        request = request_of(text, ontology=ontology, params=params, document=document)
+        return await self._do(self._calls.extract(request, idempotency_key=idempotency_key))
+
+    async def start(
+        self,
+        text: str,
+        *,
+        ontology: str,
+        params: Mapping[str, Any] | None = None,
+        document: str = "",
+        idempotency_key: str | None = None,
+    ) -> RunAccepted | ExtractAnswer:
+        request = request_of(text, ontology=ontology, params=params, document=document)
+        return await self._do(self._calls.start(request, idempotency_key=idempotency_key))
+
+    async def stream(
+        self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None, document: str = ""
+    ) -> AsyncIterator[ProgressEvent]:
+        started = await self.start(text, ontology=ontology, params=params, document=document)
+        async for event in self.events(started.idempotency_key):
+            yield event
+
+    async def events(self, key: str, *, after: int = 0) -> AsyncIterator[ProgressEvent]:
+        reader, broken = EventReader(after=after), 0
+        while not reader.is_over:
+            before = reader.last
+            send = _words(events_of(key, after=before))
+            try:
+                async with self._http.stream(**send, timeout=_STREAM_TIMEOUT) as answer:
+                    if answer.status_code >= 400:
+                        raise ServiceError.of(answer.status_code, await answer.aread())
+                    async for line in answer.aiter_lines():
+                        event = reader.take(line)
+                        if event is not None:
+                            yield event
+            except httpx.TransportError as error:
+                reason = _said(error)
+            else:
+                reason = "the stream ended before the run"
+            reader.broke()
+            broken = 1 if reader.last > before else broken + 1
+            if not reader.is_over:
+                _give_up(broken, self._calls.tries, reason)
+                await asyncio.sleep(pause_after(broken))
+
+    async def run(self, key: str) -> dict[str, Any]:
+        return await self._do(self._calls.run(key))
+
+    async def runs(self, *, after: str = "", limit: int = 50) -> RunPage:
+        return await self._do(self._calls.runs(after=after, limit=limit))
+
+    async def graph(self, key: str, *, output: str = "turtle") -> bytes:
+        return await self._do(self._calls.graph(key, output=output))
+
+    async def cancel(self, key: str) -> CancelAnswer:
+        return await self._do(self._calls.cancel(key))
+
+    async def delete(self, key: str) -> None:
+        await self._do(self._calls.delete(key))
+
+    async def put_ontology(
+        self, ontology_id: str, data: bytes, *, media_type: str = "text/turtle", shared: bool = False
+    ) -> OntologyPut:
+        return await self._do(self._calls.put_ontology(ontology_id, data, media_type=media_type, shared=shared))
+
+    async def ontology(self, ontology_id: str) -> OntologyEntry:
+        return await self._do(self._calls.ontology(ontology_id))
+
+    async def ontologies(self) -> tuple[OntologyEntry, ...]:
+        return await self._do(self._calls.ontologies())
+
+    async def delete_ontology(self, ontology_id: str) -> None:
+        await self._do(self._calls.delete_ontology(ontology_id))
+
+    async def validate_ontology(self, data: bytes, *, media_type: str = "text/turtle") -> OntologyReport:
+        return await self._do(self._calls.validate_ontology(data, media_type=media_type))
+
+    async def estimate(self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None) -> Estimate:
+        return await self._do(self._calls.estimate(request_of(text, ontology=ontology, params=params)))
+
+    async def key_of(self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None) -> KeyQuestion:
+        return await self._do(self._calls.key_of(request_of(text, ontology=ontology, params=params)))
+
+    async def _do(self, script: Script[T]) -> T:
+        return await arun(script, self._send, {Pause: lambda pause: asyncio.sleep(pause.seconds)})
+
+    async def _send(self, send: Send) -> Got:
+        try:
+            return _got(await self._http.request(**_words(send)))
+        except httpx.TransportError as error:
+            return Got(error=_said(error))
+
+
+def request_of(
+    text: str, *, ontology: str, params: Mapping[str, Any] | None = None, document: str = ""
+) -> ExtractRequest:
+    """The request for a text; `params` have the wire's names, such as `chunkSize`."""
+    given = msgspec.convert(dict(params or {}), ExtractionParams)
+    return ExtractRequest(text=text, ontology_id=ontology, extraction_params=given, document=document)
+
+
+def _headers(token: str | None, api_key: str | None, more: Mapping[str, str] | None) -> dict[str, str]:
+    if token is not None and api_key is not None:
+        raise ValueError("give a token or an API key, not both")
+    headers = dict(more or {})
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    if api_key is not None:
+        headers["x-api-key"] = api_key
+    return headers
+
+
+def _words(send: Send) -> dict[str, Any]:
+    return {
+        "method": send.method,
+        "url": send.path,
+        "content": send.body or None,
+        "headers": dict(send.headers),
+        "params": dict(send.query) or None,
+    }
+
+
+def _got(answer: httpx.Response) -> Got:
+    return Got(answer.status_code, answer.content, answer.headers.get("retry-after", ""))
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__} {error}".strip()
+
+
+def _give_up(broken: int, tries: int, reason: str) -> None:
+    if broken >= tries:
+        raise ServiceUnreachable(f"the events stopped {broken} times without a new one: {reason}. Ask for them again")

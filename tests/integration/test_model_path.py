@@ -1,0 +1,313 @@
+"""Extraction by a model, end to end over HTTP: what is there is not paid for again, and what is missing is said."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sameas.extraction.events import CacheHit, EntityFound, ExtractionCompleted
+from sameas.extraction.metadata import RunMetadata
+from sameas.extraction.prompted import PromptSettings
+from sameas.extraction.wishes import RunCancelledError
+from sameas.ontology.focus import FocusSettings
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import read_ontology
+from tests.servers.model_oracle import Oracle, asked
+from tests.servers.model_script import Call, Step, held, says, status
+from tests.servers.model_server import ModelServer
+from tests.unit.extraction.company import ONTOLOGY
+
+from .model_path import INDEX, ORACLE, ModelPath, document, expected, facts, model_path, sentence, stated
+
+CHUNKS = 6
+
+
+def test_a_document_becomes_a_graph_and_the_second_time_costs_nothing(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            first = await path.extract(document(CHUNKS))
+            assert stated(first) == expected(range(CHUNKS))
+            assert first.metadata.status == "complete"
+            assert len(server.calls) == 2 * CHUNKS
+            again = await path.extract(document(CHUNKS))
+            assert again.replayed
+            assert again.graph == first.graph
+            assert len(server.calls) == 2 * CHUNKS
+
+    with ModelServer(ORACLE) as server:
+        asyncio.run(work(server))
+
+
+def test_metadata_says_what_was_spent_by_stage_and_model(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> RunMetadata:
+        async with model_path(server, tmp_path) as path:
+            return (await path.extract(document(CHUNKS))).metadata
+
+    with ModelServer(lambda call: says(ORACLE(call), usage=(500, 20))) as server:
+        metadata = asyncio.run(work(server))
+    rows = {row.stage: row for row in metadata.usage}
+    assert set(rows) == {"entity_extraction", "relation_extraction"}
+    for row in rows.values():
+        assert (row.model, row.calls, row.input_tokens, row.output_tokens) == ("compatible:tiny", 6, 3000, 120)
+        assert row.cost is None
+
+
+def test_an_edited_paragraph_costs_its_own_calls_only(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            await path.extract(document(200))
+            before = len(server.calls)
+            edited = await path.extract(document(200, changed={77: "Person77 Stone works for Zenith Robotics."}))
+            assert ("Person77 Stone", "worksFor", "Zenith Robotics") in stated(edited)
+            assert len(stated(edited)) == 200
+            assert len(server.calls) - before == 2
+            assert edited.metadata.chunks_from_checkpoints == 2 * 199
+
+    with ModelServer(ORACLE) as server:
+        asyncio.run(work(server))
+
+
+def test_joint_extraction_gives_the_same_graph_with_half_the_calls(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, prompts=PromptSettings(mode="joint")) as path:
+            joint = await path.extract(document(CHUNKS))
+            assert stated(joint) == expected(range(CHUNKS))
+            assert len(server.calls) == CHUNKS
+            assert {row.stage for row in joint.metadata.usage} == {"entity_extraction"}
+
+    with ModelServer(ORACLE) as server:
+        asyncio.run(work(server))
+
+
+def test_a_class_that_no_chunk_is_about_causes_no_call(tmp_path: Path) -> None:
+    more = ONTOLOGY + ':Volcano a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "volcano" .\n'
+    larger = OntologyIndex(read_ontology(more.encode(), extension=".ttl"))
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
+            await path.extract(document(CHUNKS))
+            calls = len(server.calls)
+        async with model_path(server, tmp_path, index=larger) as path:
+            path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
+            again = await path.extract(document(CHUNKS))
+            assert not again.replayed
+            assert stated(again) == expected(range(CHUNKS))
+            assert len(server.calls) == calls
+            assert sum(row.memo_hits for row in again.metadata.usage) == 2 * CHUNKS
+            assert {event.source for event in path.told(CacheHit)} == {"model_call"}
+
+    with ModelServer(ORACLE) as server:
+        asyncio.run(work(server))
+
+
+def test_failed_chunks_are_named_and_only_they_are_asked_again(tmp_path: Path) -> None:
+    def fails_at_two(call: Call) -> object:
+        return "no JSON at all" if sentence(2) in asked(call) else ORACLE(call)
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            part = await path.extract(document(CHUNKS))
+            assert part.metadata.status == "partial"
+            assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
+            assert stated(part) == expected([0, 1, 3, 4, 5])
+            (gap,) = part.metadata.missing
+            assert document(CHUNKS)[gap.start : gap.end] == sentence(2)
+            assert (gap.stage, gap.code, gap.chunk_index) == ("entity_extraction", "invalid_reply", 2)
+            on_disk = RunMetadata.from_json((part.folder / "metadata.json").read_bytes())
+            assert on_disk.missing == part.metadata.missing
+            server.rescript(ORACLE)
+            before = len(server.calls)
+            whole = await path.extract(document(CHUNKS))
+            assert whole.metadata.status == "complete"
+            assert whole.metadata.missing == ()
+            assert stated(whole) == expected(range(CHUNKS))
+            assert [sentence(2) in asked(call) for call in server.calls[before:]] == [True, True]
+            # Both attempts are accounted for.
+            assert sum(row.calls for row in whole.metadata.usage) == len(server.calls)
+
+    with ModelServer(fails_at_two) as server:
+        asyncio.run(work(server))
+
+
+def test_identical_requests_at_once_share_one_run_and_its_events(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            heard: list[list[object]] = [[], [], []]
+            results = await asyncio.gather(
+                *(
+                    path.service.extract(
+                        document(CHUNKS),
+                        ontology=INDEX.ontology,
+                        extractor=path.extractor,
+                        settings=path.settings,
+                        on_event=events.append,
+                    )
+                    for events in heard
+                )
+            )
+            assert len(server.calls) == 2 * CHUNKS
+            assert len({result.metadata.digest() for result in results}) == 1
+            for events in heard:
+                found = [event for event in events if isinstance(event, EntityFound)]
+                assert len(found) == 2 * CHUNKS
+                assert any(isinstance(event, ExtractionCompleted) for event in events)
+
+    with ModelServer(ORACLE) as server:
+        asyncio.run(work(server))
+
+
+def test_a_client_that_leaves_does_not_stop_the_others(tmp_path: Path) -> None:
+    async def work(server: ModelServer, gate: object) -> None:
+        async with model_path(server, tmp_path) as path:
+            first = asyncio.create_task(path.extract(document(CHUNKS)))
+            await asyncio.to_thread(server.wait_for_calls, 1)
+            second = asyncio.create_task(path.extract(document(CHUNKS)))
+            await asyncio.sleep(0.1)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            gate.set()  # type: ignore[attr-defined]
+            result = await second
+            assert stated(result) == expected(range(CHUNKS))
+            # Nothing was begun anew: the run of the one who left went on.
+            assert result.metadata.attempt == 1
+            assert len(server.calls) == 2 * CHUNKS
+
+    import threading
+
+    gate = threading.Event()
+
+    def waits(call: Call) -> Step:
+        return held(gate, ORACLE(call))
+
+    with ModelServer(waits) as server:
+        asyncio.run(work(server, gate))
+
+
+def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(tmp_path: Path) -> None:
+    import threading
+
+    gate = threading.Event()
+
+    def stops_at_three(call: Call) -> object:
+        return held(gate, ORACLE(call)) if sentence(3) in asked(call) else ORACLE(call)
+
+    async def until_done(path: ModelPath, key: str) -> None:
+        for _ in range(500):
+            if len(list(tmp_path.rglob("cache/checkpoints/**/*"))) and path.service.cancel(key):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("the run was never there to be cancelled")
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            key = path.service.key_of(
+                document(CHUNKS), ontology=INDEX.ontology, extractor=path.extractor, settings=path.settings
+            ).key
+            both = [asyncio.create_task(path.extract(document(CHUNKS))) for _ in range(2)]
+            await asyncio.to_thread(server.wait_for_calls, CHUNKS)
+            while server.answered < CHUNKS - 1:
+                await asyncio.sleep(0.01)
+            await until_done(path, key)
+            for one in await asyncio.gather(*both, return_exceptions=True):
+                assert isinstance(one, RunCancelledError)
+            assert path.service.runs.find(key).metadata.outcome == "CANCELLED"
+            gate.set()
+            before = len(server.calls)
+            whole = await path.extract(document(CHUNKS))
+            assert stated(whole) == expected(range(CHUNKS))
+            # The five chunks that were answered are not asked for their entities again.
+            assert len(server.calls) - before == 1 + CHUNKS
+
+    with ModelServer(stops_at_three) as server:
+        asyncio.run(work(server))
+
+
+def test_samples_that_agree_give_confidence_and_lone_ones_are_left_out(tmp_path: Path) -> None:
+    def disagrees(call: Call) -> object:
+        reply = ORACLE(call)
+        if call.schema_name == "EntityReply" and call.body["seed"] == 2:
+            return {"entities": [{"name": "works", "type": 1}], "values": []}
+        return reply
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, prompts=PromptSettings(samples=3)) as path:
+            found = await path.extract(document(1))
+            assert {entity.name for entity in found.graph.entities} == {"Person0 Stone", "Acme0 Robotics"}
+            assert {(entity.confidence, entity.confidence_from) for entity in found.graph.entities} == {
+                (0.67, "agreement")
+            }
+            assert [(one.confidence, one.confidence_from) for one in found.graph.relations] == [(1.0, "agreement")]
+            assert len(server.calls) == 6
+
+    with ModelServer(disagrees) as server:
+        asyncio.run(work(server))
+
+
+def test_a_second_model_marks_what_it_does_not_find_in_the_text(tmp_path: Path) -> None:
+    def doubts(call: Call) -> object:
+        return {"supported": []} if call.model == "second" else ORACLE(call)
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, second=True) as path:
+            found = await path.extract(document(2))
+            assert [one.status for one in found.graph.relations] == ["unverified", "unverified"]
+            assert {(row.stage, row.model, row.calls) for row in found.metadata.usage} >= {
+                ("grounding", "compatible:second", 2)
+            }
+
+    with ModelServer(doubts) as server:
+        asyncio.run(work(server))
+
+
+def test_a_key_that_is_refused_ends_the_run_at_once(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            with pytest.raises(Exception, match="401"):
+                await path.extract(document(CHUNKS))
+            assert len(server.calls) <= 4
+
+    with ModelServer(status(401)) as server:
+        asyncio.run(work(server))
+
+
+def test_examples_are_shown_by_likeness_and_never_found_in_the_result(tmp_path: Path) -> None:
+    from sameas.extraction.learned import schema_of
+    from sameas.extraction.learning.examples import parse_examples
+    from sameas.extraction.prompted import ModelExtractor
+
+    lines = [
+        '{"text": "Zoe Stone works for Hooli Robotics.", "triples": [["Zoe Stone", "works for", "Hooli Robotics"]]}',
+        '{"text": "Rome is the capital of Italy.", "triples": [["Italy", "capital", "Rome"]]}',
+    ]
+
+    def echoes(call: Call) -> object:
+        if call.schema_name == "EntityReply":
+            person = 6 if "person" in call.system else 1
+            return {"entities": [{"name": "Zoe Stone", "type": person}, {"name": "Hooli Robotics", "type": 2}], "values": []}
+        return {"relations": [{"subject": 1, "property": 9, "object": 2}]}
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            path.extractor = ModelExtractor(
+                INDEX,
+                path.model,
+                control=path.extractor._control,
+                settings=PromptSettings(examples=1),
+                examples=parse_examples(lines, schema_of(INDEX)),
+            )
+            found = await path.extract(document(1))
+            assert "Zoe Stone works for Hooli Robotics." in server.calls[0].user
+            assert "Rome" not in server.calls[0].user
+            assert found.graph.entities == ()
+            assert {one.code for one in found.graph.rejected} == {"not_in_text"}
+
+    with ModelServer(echoes) as server:
+        asyncio.run(work(server))
+
+
+def test_the_oracle_needs_nothing_but_the_prompt() -> None:
+    """Were a class or property missing from a prompt, the tests above would see it: they answer from it alone."""
+    assert list(Oracle(facts)._known(sentence(1))) == [("Person1 Stone", "works for", "Acme1 Robotics")]

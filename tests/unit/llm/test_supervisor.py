@@ -1,0 +1,394 @@
+"""Memo, budget, limiter, time, model: in this order, with retries inside and everything settled in the end."""
+
+import asyncio
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from sameas.llm.budget import TokenBudgetService
+from sameas.llm.errors import BudgetSpent, CircuitOpen, RequestTooLarge
+from sameas.llm.ledger import UsageReport
+from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.memo import CallMemo
+from sameas.llm.models import ModelError, Reply, Usage
+from sameas.llm.outcomes import name_outcome
+from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
+from sameas.llm.supervisor import Backoff, RequestSupervisor
+from sameas.llm.timeouts import StageTimedOutError, StageTimeout, StageTimeoutService, within
+from sameas.once.engine import AsyncEngine
+from sameas.once.store import AsyncStore
+from sameas.stores.memory import MemoryBackend
+from tests.unit.extraction.clock import run_jumping
+
+from .calls import ScriptedModel, answer, error, limiter_here, question
+
+STAGE = "entity_extraction"
+# Three words and an empty schema go in, at most ten tokens come out.
+AT_MOST = 14
+
+
+def supervisor(
+    model: ScriptedModel, limiter: CentralRateLimiterService | None = None, **words: Any
+) -> RequestSupervisor:
+    return RequestSupervisor(model, limiter=limiter or limiter_here(), run_id="run", random=Random(2), **words)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def forever() -> Reply:
+    await asyncio.sleep(1e9)
+    return answer()
+
+
+def test_a_reply_is_paid_from_budget_and_window_with_what_it_used() -> None:
+    async def go() -> UsageReport:
+        budget = TokenBudgetService(4_096, cost_limit=Decimal(1))
+        asking = supervisor(ScriptedModel([answer(tokens=(4, 3))]), budget=budget)
+        assert (await asking.ask(STAGE, question())).text == "yes"
+        assert (budget.used, budget.reserved, budget.cost) == (7, 0, Decimal("0.00001"))
+        return asking.usage
+
+    (row,) = run_jumping(go()).rows
+    assert (row.stage, row.model, row.calls, row.input_tokens, row.output_tokens) == (STAGE, "scripted", 1, 4, 3)
+    assert (row.cost, row.failed, row.memo_hits) == (Decimal("0.00001"), 0, 0)
+
+
+def test_the_budget_is_asked_before_the_limiter() -> None:
+    async def go() -> None:
+        limiter = limiter_here(requests_per_minute=1)
+        model = ScriptedModel([answer()])
+        asking = supervisor(model, limiter, budget=TokenBudgetService(20))
+        async with limiter.slot("other", 1):
+            pass
+        with pytest.raises(BudgetSpent):
+            await asking.ask(STAGE, question())
+        assert now() < 1
+        assert model.calls == 0
+        assert asking.stopped_by == {"budget_spent"}
+
+    run_jumping(go())
+
+
+def test_the_budget_is_exact_to_the_last_reply_when_replies_cost_more_than_reserved() -> None:
+    async def go() -> None:
+        budget = TokenBudgetService(100)
+        asking = supervisor(ScriptedModel([answer(tokens=(20, 19))]), budget=budget)
+        await asking.ask(STAGE, question())
+        with pytest.raises(BudgetSpent):
+            await asking.ask(STAGE, question())
+        assert budget.used == 39 == asking.usage.total.tokens
+
+    run_jumping(go())
+
+
+def test_a_cost_limit_needs_a_price() -> None:
+    async def go() -> None:
+        supervisor(ScriptedModel([answer()], price=None), budget=TokenBudgetService(100, cost_limit=Decimal(1)))
+
+    with pytest.raises(ValueError, match="that of scripted is not known: limit its tokens instead"):
+        run_jumping(go())
+
+
+def test_money_stops_a_run_cleanly() -> None:
+    async def go() -> Decimal:
+        budget = TokenBudgetService(1_000_000, cost_limit=Decimal("0.00005"))
+        asking = supervisor(ScriptedModel([answer(tokens=(4, 3))]), budget=budget)
+        with pytest.raises(BudgetSpent, match="raise the cost limit"):
+            for _ in range(10):
+                await asking.ask(STAGE, question())
+        assert asking.usage.total.cost == budget.cost
+        return budget.cost
+
+    assert run_jumping(go()) == Decimal("0.00003")
+
+
+def test_a_cost_that_is_not_known_is_none_and_never_nothing() -> None:
+    async def go() -> UsageReport:
+        asking = supervisor(ScriptedModel([answer()], price=None))
+        await asking.ask(STAGE, question())
+        return asking.usage
+
+    assert run_jumping(go()).total.cost is None
+
+
+def test_a_failure_that_may_pass_is_tried_again_with_a_jittered_wait() -> None:
+    signals: list[Signal] = []
+
+    async def go() -> float:
+        model = ScriptedModel([error("server"), error("network"), answer()])
+        await supervisor(model, on_signal=signals.append).ask(STAGE, question())
+        assert model.calls == 3
+        return now()
+
+    assert 1.5 <= run_jumping(go()) <= 3
+    first, second = signals
+    assert isinstance(first, Retrying)
+    assert isinstance(second, Retrying)
+    assert (first.stage, first.attempt, first.code, first.message) == (STAGE, 2, "server", "it was server")
+    assert 500 <= first.wait_ms <= 1_000
+    assert 1_000 <= second.wait_ms <= 2_000
+    assert (second.attempt, second.code) == (3, "network")
+
+
+def test_the_last_failure_is_told_when_tries_are_used_up() -> None:
+    async def go() -> RequestSupervisor:
+        model = ScriptedModel([error("server")])
+        asking = supervisor(model)
+        with pytest.raises(ModelError, match="it was server"):
+            await asking.ask(STAGE, question())
+        assert model.calls == 3
+        return asking
+
+    asking = run_jumping(go())
+    assert asking.stopped_by == {"server"}
+    (row,) = asking.usage.rows
+    assert (row.calls, row.failed, row.tokens, row.cost) == (3, 3, 0, 0)
+
+
+@pytest.mark.parametrize("code", ["bad_request", "auth"])
+def test_a_failure_that_will_not_pass_is_not_tried_again(code: str) -> None:
+    async def go() -> int:
+        model = ScriptedModel([error(code)])
+        with pytest.raises(ModelError):
+            await supervisor(model).ask(STAGE, question())
+        return model.calls
+
+    assert run_jumping(go()) == 1
+
+
+def test_what_a_failed_call_used_counts() -> None:
+    async def go() -> None:
+        budget = TokenBudgetService(4_096)
+        used = Usage(4, 9, reported=True)
+        asking = supervisor(ScriptedModel([error("malformed", usage=used), answer(tokens=(4, 3))]), budget=budget)
+        await asking.ask(STAGE, question())
+        assert (budget.used, budget.reserved) == (20, 0)
+        assert (asking.usage.total.calls, asking.usage.total.failed, asking.usage.total.tokens) == (2, 1, 20)
+
+    run_jumping(go())
+
+
+def test_too_many_waits_at_the_limiter_and_outlasts_the_retries() -> None:
+    signals: list[Signal] = []
+
+    async def go() -> float:
+        refused = error("rate_limited", retry_after=100.0)
+        asking = supervisor(ScriptedModel([*[refused] * 4, answer()]), on_signal=signals.append)
+        limits = StageTimeout(45_000, 60_000)
+        await within("entity_extraction", lambda: asking.ask(STAGE, question()), limits=limits, on_soft=lambda: None)
+        return now()
+
+    assert 400 <= run_jumping(go()) <= 441
+    waits = [signal for signal in signals if isinstance(signal, RateLimited)]
+    assert [wait.asked_by_server for wait in waits] == [True] * 4
+    assert [signal.wait_ms for signal in signals if isinstance(signal, Retrying)] == [100_000] * 4
+
+
+def test_too_many_for_ever_is_an_error_in_the_end() -> None:
+    async def go() -> int:
+        model = ScriptedModel([error("rate_limited")])
+        with pytest.raises(ModelError, match="rate_limited"):
+            await supervisor(model, patience=4).ask(STAGE, question())
+        return model.calls
+
+    assert run_jumping(go()) == 5
+
+
+def test_no_try_is_begun_that_the_stage_has_no_time_for() -> None:
+    async def slow() -> Reply:
+        await asyncio.sleep(1.9)
+        raise error("server")
+
+    async def go() -> float:
+        asking = supervisor(ScriptedModel([slow]), timeouts=StageTimeoutService({STAGE: StageTimeout(1_000, 2_000)}))
+        with pytest.raises(ModelError):
+            await asking.ask(STAGE, question())
+        return now()
+
+    assert run_jumping(go()) == pytest.approx(1.9, abs=0.01)
+
+
+def test_a_model_that_hangs_ends_with_the_stage_and_counts_for_the_circuit() -> None:
+    async def go() -> None:
+        limiter = limiter_here()
+        budget = TokenBudgetService(4_096)
+        asking = supervisor(ScriptedModel([forever]), limiter, budget=budget)
+        for _ in range(5):
+            with pytest.raises(StageTimedOutError):
+                await asking.ask(STAGE, question())
+        assert now() == pytest.approx(300, abs=0.1)
+        with pytest.raises(CircuitOpen):
+            await asking.ask(STAGE, question())
+        assert asking.stopped_by == {"stage_timed_out", "circuit_open"}
+        # Each was sent: what went in is counted, as nobody has heard otherwise.
+        assert (budget.used, budget.reserved, limiter.held) == (5 * 4, 0, 0)
+        assert asking.usage.total.unreported == 5
+
+    run_jumping(go())
+
+
+def test_a_caller_who_leaves_gives_everything_back_and_says_nothing_about_the_server() -> None:
+    async def go() -> None:
+        limiter = limiter_here(max_concurrent=1)
+        budget = TokenBudgetService(4_096)
+        asking = supervisor(ScriptedModel([forever]), limiter, budget=budget)
+        for _ in range(6):
+            calls = [asyncio.create_task(asking.ask(STAGE, question())) for _ in range(2)]
+            await asyncio.sleep(1)
+            assert (limiter.held, limiter.waiting, budget.reserved) == (1, 1, 2 * AT_MOST)
+            for call in calls:
+                call.cancel()
+            await asyncio.wait(calls)
+            assert (limiter.held, limiter.waiting, budget.reserved) == (0, 0, 0)
+        assert budget.used == 6 * 4
+        assert await limiter.circuit.phase() == "closed"
+
+    run_jumping(go())
+
+
+def test_time_counts_for_those_who_work_while_others_of_the_stage_wait() -> None:
+    async def go() -> float:
+        asking = supervisor(ScriptedModel([forever]), limiter_here(max_concurrent=1))
+
+        async def work() -> None:
+            await asyncio.gather(asking.ask(STAGE, question()), asking.ask(STAGE, question()))
+
+        with pytest.raises(StageTimedOutError):
+            await within(STAGE, work, limits=StageTimeout(1_000, 2_000), on_soft=lambda: None)
+        return now()
+
+    assert run_jumping(go()) == pytest.approx(2, abs=0.01)
+
+
+def test_a_bug_in_a_model_is_passed_on_and_nothing_stays_reserved() -> None:
+    async def go() -> None:
+        limiter, budget = limiter_here(), TokenBudgetService(4_096)
+        with pytest.raises(ZeroDivisionError):
+            await supervisor(ScriptedModel([ZeroDivisionError()]), limiter, budget=budget).ask(STAGE, question())
+        assert (budget.reserved, limiter.held) == (0, 0)
+
+    run_jumping(go())
+
+
+def test_a_call_that_no_window_holds_is_refused_and_not_counted() -> None:
+    async def go() -> None:
+        budget = TokenBudgetService(4_096)
+        asking = supervisor(ScriptedModel([answer()]), limiter_here(tokens_per_minute=10), budget=budget)
+        with pytest.raises(RequestTooLarge):
+            await asking.ask(STAGE, question())
+        assert (budget.used, budget.reserved) == (0, 0)
+
+    run_jumping(go())
+
+
+def test_what_is_remembered_costs_nothing_and_is_told() -> None:
+    signals: list[Signal] = []
+
+    async def go() -> None:
+        async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
+            memo = CallMemo(engine)
+            limiter = limiter_here(requests_per_minute=1)
+            model = ScriptedModel([answer(tokens=(4, 3))])
+            await supervisor(model, limiter, memo=memo).ask(STAGE, question())
+            budget = TokenBudgetService(1)
+            again = supervisor(model, limiter, memo=memo, budget=budget, on_signal=signals.append)
+            assert (await again.ask(STAGE, question())).text == "yes"
+            assert (model.calls, budget.used) == (1, 0)
+            (row,) = again.usage.rows
+            assert (row.calls, row.memo_hits, row.saved_tokens, row.saved_cost) == (0, 1, 7, Decimal("0.00001"))
+            assert (row.tokens, row.cost) == (0, 0)
+
+    asyncio.run(go())
+    assert signals == [MemoHit(stage=STAGE, model="scripted", tokens=7)]
+
+
+def test_equal_asks_at_once_are_one_call_and_one_reservation() -> None:
+    async def go() -> None:
+        async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
+            model = ScriptedModel([answer()])
+            budget = TokenBudgetService(4_096)
+            asking = supervisor(model, memo=CallMemo(engine), budget=budget)
+            replies = await asyncio.gather(*(asking.ask(STAGE, question()) for _ in range(5)))
+            assert len({reply.text for reply in replies}) == 1
+            assert (model.calls, budget.used, asking.usage.total.memo_hits) == (1, 7, 4)
+
+    asyncio.run(go())
+
+
+def test_a_failure_is_not_remembered_and_keeps_its_name_through_the_memo() -> None:
+    async def go() -> None:
+        async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
+            model = ScriptedModel([error("bad_request"), answer()])
+            asking = supervisor(model, memo=CallMemo(engine))
+            with pytest.raises(ModelError, match="bad_request"):
+                await asking.ask(STAGE, question())
+            assert (await asking.ask(STAGE, question())).text == "yes"
+            with pytest.raises(BudgetSpent):
+                await supervisor(model, memo=CallMemo(engine), budget=TokenBudgetService(1)).ask(
+                    STAGE, question("another")
+                )
+
+    asyncio.run(go())
+
+
+def test_a_stage_that_does_not_exist_is_refused() -> None:
+    async def go() -> None:
+        await supervisor(ScriptedModel([answer()])).ask("guessing", question())
+
+    with pytest.raises(ValueError, match="no such stage: guessing"):
+        run_jumping(go())
+
+
+@pytest.mark.parametrize("words", [{"retries": -1}, {"patience": -1}])
+def test_settings_that_make_no_sense_are_refused(words: dict[str, int]) -> None:
+    async def go() -> None:
+        supervisor(ScriptedModel([answer()]), **words)
+
+    with pytest.raises(ValueError, match="must not be negative"):
+        run_jumping(go())
+    with pytest.raises(ValueError, match="first <= longest"):
+        Backoff(first=3, longest=2)
+
+
+def test_outcomes_have_the_five_names() -> None:
+    assert name_outcome(entities=0, relations=0, ended_early=False) == "COMPLETE"
+    assert name_outcome(entities=2, relations=1, ended_early=True) == "PARTIAL_EARLY_EXIT"
+    assert name_outcome(entities=2, relations=0, ended_early=True) == "PARTIAL_ENTITY_ONLY"
+    assert name_outcome(entities=0, relations=0, ended_early=True) == "EMPTY"
+    assert name_outcome(entities=2, relations=1, ended_early=True, is_fallback=True) == "FALLBACK_CACHE"
+
+
+def test_the_supervisor_names_how_its_run_ended() -> None:
+    async def go() -> None:
+        asking = supervisor(ScriptedModel([answer(), error("bad_request")]))
+        await asking.ask(STAGE, question())
+        assert asking.outcome(entities=3, relations=2) == "COMPLETE"
+        with pytest.raises(ModelError):
+            await asking.ask("relation_extraction", question())
+        assert asking.outcome(entities=3, relations=0) == "PARTIAL_ENTITY_ONLY"
+
+    run_jumping(go())
+
+
+def test_an_earlier_result_is_offered_only_to_those_who_ask_for_it_after_circuit_or_budget() -> None:
+    async def find() -> str:
+        return "what the older ontology led to"
+
+    async def go() -> None:
+        model = ScriptedModel([answer(), error("bad_request")])
+        asking = supervisor(model, budget=TokenBudgetService(50))
+        await asking.ask(STAGE, question())
+        assert await asking.earlier(find) is None
+        with pytest.raises(ModelError):
+            await asking.ask(STAGE, question("one"))
+        assert await asking.earlier(find) is None
+        with pytest.raises(BudgetSpent):
+            await asking.ask(STAGE, question("a longer question than there is any budget left for"))
+        assert await asking.earlier(None) is None
+        assert await asking.earlier(find) == "what the older ontology led to"
+
+    run_jumping(go())

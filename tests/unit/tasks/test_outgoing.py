@@ -1,0 +1,189 @@
+"""The scope that travels with messages, and the names of callbacks."""
+
+import pytest
+from celery import chain, chord, group
+
+from sameas.identity.ids import uuid7
+from sameas.identity.normalize import (
+    TASK_HEADER,
+    current_scope,
+    normalize_context,
+    normalize_task,
+    task_headers,
+)
+from sameas.identity.scope import Principal, ScopeError
+from sameas.tasks.celery import IdempotentTask
+
+TENANT, USER = str(uuid7()), str(uuid7())
+
+
+@pytest.fixture
+def strict(bench):
+    bench.app.conf.update(sameas_any_tenant=False, sameas_service_id="ingestion-worker")
+    return bench
+
+
+@pytest.fixture
+def request_scope():
+    """Inside a user's request."""
+    scope = normalize_context(principal=Principal(tenant_id=TENANT, user_id=USER))
+    entered = current_scope.set(scope)
+    yield scope
+    current_scope.reset(entered)
+
+
+def test_a_task_is_a_hop_of_a_service_and_the_user_is_only_the_cause(strict, request_scope):
+    seen = []
+    task = strict.task(lambda self: seen.append((self.scope, self.audit_meta)), name="task", bind=True)
+    task.delay()
+    (message,) = strict.sent()
+    strict.deliver(task, headers=message.headers)
+    ((scope, audit),) = seen
+    assert (scope.tenant_id, scope.user_id, scope.service_id) == (TENANT, None, "ingestion-worker")
+    assert (audit.initiated_by_user_id, audit.created_by_user_id) == (USER, None)
+    assert scope.trace_id == audit.trace_id == request_scope.trace_id
+    assert scope.invocation_id == audit.invocation_id != request_scope.invocation_id
+    assert (scope.idempotency_scope_name, scope.idempotency_key) == ("task", message.headers["id"])
+    assert audit.idempotency_key == scope.idempotency_key
+
+
+def test_what_runs_inside_a_task_shares_its_scope_and_nothing_is_left_behind(bench):
+    task = bench.task(lambda self: self.scope is current_scope.get(), name="task", bind=True)
+    assert bench.deliver(task) == ("SUCCESS", True)
+    assert current_scope.get() is None
+
+
+def test_two_tenants_with_one_task_id_never_meet(bench):
+    runs = []
+    task = bench.task(lambda self: runs.append(self.scope.tenant_id), name="task", bind=True)
+    for tenant in ("a", "b"):
+        scope = normalize_context(service_id="sender", tenant_id=tenant, allow_any_tenant=True)
+        bench.deliver(task, headers=task_headers(scope))
+    assert runs == ["a", "b"]
+
+
+def test_the_trace_goes_on_to_a_task_that_a_task_sends(strict, request_scope):
+    inner = strict.task(lambda: None, name="inner")
+    outer = strict.task(lambda: inner.delay().id, name="outer")
+    strict.deliver(outer, headers=task_headers(request_scope))
+    (message,) = strict.sent()
+    scope, audit = normalize_task(message.headers, service_id="next")
+    assert (scope.trace_id, scope.tenant_id) == (request_scope.trace_id, TENANT)
+    assert audit.initiated_by_user_id == USER
+
+
+def test_a_task_of_another_kind_hands_the_scope_on(strict, request_scope):
+    inner = strict.task(lambda: None, name="inner")
+
+    @strict.app.task(name="plain", shared=False)
+    def plain():
+        inner.delay()
+
+    headers = task_headers(request_scope)
+    current_scope.set(None)
+    strict.deliver(plain, headers=headers)
+    (message,) = strict.sent()
+    scope, audit = normalize_task(message.headers, service_id="next")
+    assert (scope.trace_id, audit.initiated_by_user_id) == (request_scope.trace_id, USER)
+
+
+def test_the_next_step_of_a_chain_has_the_scope_of_the_one_before(strict, request_scope):
+    step = strict.task(lambda number: number + 1, name="step")
+    chain(step.s(1), step.s()).apply_async()
+    (first,) = strict.sent()
+    current_scope.set(None)
+    args, _, embed = first.payload
+    strict.deliver(step, *args, task_id=first.headers["id"], headers=first.headers, chain=embed["chain"])
+    (second,) = strict.sent()
+    assert normalize_task(second.headers, service_id="next")[0].trace_id == request_scope.trace_id
+
+
+def test_a_key_goes_from_the_request_to_the_task(strict, request_scope):
+    pay = strict.task(lambda: None, name="pay", key_by="client")
+    current_scope.set(request_scope.with_key(scope_name="create_order", key="order-1"))
+    pay.delay()
+    pay.apply_async(idempotency_key="order-2")
+    assert [message.headers[TASK_HEADER]["idempotency_key"] for message in strict.sent()] == ["order-1", "order-2"]
+
+
+def test_a_key_beside_headers_that_have_a_scope_is_refused(bench):
+    task = bench.task(lambda: None, name="task", key_by="client")
+    headers = task_headers(normalize_context(service_id="s", tenant_id="", allow_any_tenant=True))
+    with pytest.raises(ValueError, match="task_headers"):
+        task.apply_async(headers=headers, idempotency_key="order-1")
+
+
+def test_the_library_starts_a_trace_where_there_is_none(bench):
+    task = bench.task(lambda: None, name="task")
+    task.delay()
+    (message,) = bench.sent()
+    scope, _ = normalize_task(message.headers, service_id="next", allow_any_tenant=True)
+    assert (scope.tenant_id, scope.trace.parent_id != "") == ("", True)
+
+
+def test_the_strict_mode_refuses_to_send_outside_of_a_scope(strict):
+    task = strict.task(lambda: None, name="task")
+    with pytest.raises(ScopeError, match="outside of any scope"):
+        task.delay()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {TASK_HEADER: {"v": 1}}, {TASK_HEADER: {"v": 2, "tenant_id": TENANT, "traceparent": ""}}],
+    ids=["none", "half of one", "of a later version"],
+)
+def test_the_strict_mode_refuses_a_message_without_a_proper_scope(strict, headers):
+    runs = []
+    task = strict.task(lambda: runs.append(1), name="task")
+    state, error = strict.deliver(task, headers=headers)
+    assert (state, type(error), runs) == ("FAILURE", ScopeError, [])
+
+
+def test_the_strict_mode_wants_to_know_the_service(bench):
+    task = bench.task(lambda: None, name="task", any_tenant=False)
+    with pytest.raises(ValueError, match="sameas_service_id"):
+        task.delay()
+
+
+@pytest.mark.parametrize("wanted", [{"case_required": True}, {"starts": "ingestion"}])
+def test_a_task_may_demand_a_case_or_the_id_of_its_run(strict, request_scope, wanted):
+    task = strict.task(lambda: None, name="task", **wanted)
+    state, error = strict.deliver(task, headers=task_headers(request_scope))
+    assert (state, type(error)) == ("FAILURE", ScopeError)
+
+
+def test_callbacks_have_the_same_names_at_every_delivery_also_within_groups_and_chords(bench):
+    add = bench.task(lambda number: number, name="add")
+    links = [
+        add.s(),
+        group([add.s(), add.s()], app=bench.app),
+        chain(add.s(), add.s(), app=bench.app),
+        chord([add.s(), add.s()], add.si(1), app=bench.app),
+    ]
+    add.apply_async((1,), task_id="one", link=links)
+    (first,) = bench.sent()
+    args, _, embed = first.payload
+    names = []
+    for _ in range(2):
+        bench.deliver(add, *args, headers=first.headers, callbacks=embed["callbacks"])
+        names.append(sorted(message.headers["id"] for message in bench.sent()))
+    assert names[0] == names[1]
+    assert len(set(names[0])) == len(names[0]) >= 6
+
+
+def test_the_senders_own_signature_is_not_named(bench):
+    bench.app.conf.task_always_eager = True
+    runs = []
+    note = bench.task(lambda number: runs.append(number), name="note")
+    add = bench.task(lambda number: number, name="add")
+    link = note.s()
+    for number in (1, 2):
+        add.apply_async((number,), link=link)
+    assert runs == [1, 2]
+    assert "task_id" not in link.options
+
+
+def test_the_base_is_one_of_celerys(bench):
+    task = bench.task(lambda: None, name="task")
+    assert isinstance(bench.app.tasks[task.name], IdempotentTask)
+    assert task.acks_late
