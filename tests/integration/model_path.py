@@ -12,15 +12,17 @@ from sameas.extraction.chunking import ChunkSettings
 from sameas.extraction.events import Event
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.run_record import run_policy
+from sameas.extraction.service import Extraction, ExtractionService, ServiceSettings
 from sameas.llm.limiter import CentralRateLimiterService
-from sameas.llm.memo import CallMemo
+from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Model, open_model
 from sameas.llm.prices import Price
 from sameas.llm.supervisor import Backoff
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout
 from sameas.llm.windows import RateLimits
 from sameas.once.engine import AsyncEngine
+from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
 from tests.servers.model_oracle import Fact, Oracle
 from tests.servers.model_server import ModelServer
@@ -53,7 +55,11 @@ def stated(extraction: Extraction) -> set[tuple[str, str, str]]:
     """The triples of a graph, by names."""
     names = {entity.id: entity.name for entity in extraction.graph.entities}
     return {
-        (names[one.subject], one.predicate.removeprefix(EX), names.get(one.object) or str(one.value and one.value.value))
+        (
+            names[one.subject],
+            one.predicate.removeprefix(EX),
+            names.get(one.object) or str(one.value and one.value.value),
+        )
         for one in extraction.graph.relations
     }
 
@@ -89,7 +95,7 @@ class ModelPath:
 
 @asynccontextmanager
 async def model_path(
-    server: ModelServer,
+    server: ModelServer | str,
     home: Path,
     *,
     limits: RateLimits = PLENTY,
@@ -102,17 +108,19 @@ async def model_path(
     index: OntologyIndex = INDEX,
     second: bool = False,
     limiter: CentralRateLimiterService | None = None,
+    lease: float = 30.0,
 ) -> AsyncIterator[ModelPath]:
     """Everything real but the model: SQLite, files, HTTP on loopback."""
-    model = open_model(server.address("tiny"), timeout=timeout, price=price)
-    other = open_model(server.address("second"), timeout=timeout, price=price) if second else None
+    root = server if isinstance(server, str) else server.url
+    model = open_model(f"{root}#tiny", timeout=timeout, price=price)
+    other = open_model(f"{root}#second", timeout=timeout, price=price) if second else None
     async with open_async_store(f"sqlite:///{home}/sameas.db") as store:
         extractor = ModelExtractor(
             index,
             model,
             control=ModelControl(
                 limiter=limiter or CentralRateLimiterService(limits),
-                memo=CallMemo(AsyncEngine(store)) if with_memo else None,
+                memo=CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=lease)})) if with_memo else None,
                 backoff=QUICK,
                 **(control or {}),
             ),
@@ -121,7 +129,10 @@ async def model_path(
         )
         settings = PipelineSettings(chunking=CHUNKS, concurrency=limits.max_concurrent, timeouts=timeouts)
         try:
-            yield ModelPath(ExtractionService(home=home, store=store), extractor, model, settings, index)
+            service = ExtractionService(
+                home=home, store=store, settings=ServiceSettings(policy=run_policy(lease=lease))
+            )
+            yield ModelPath(service, extractor, model, settings, index)
         finally:
             await model.close()
             if other is not None:

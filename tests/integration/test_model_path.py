@@ -286,7 +286,10 @@ def test_examples_are_shown_by_likeness_and_never_found_in_the_result(tmp_path: 
     def echoes(call: Call) -> object:
         if call.schema_name == "EntityReply":
             person = 6 if "person" in call.system else 1
-            return {"entities": [{"name": "Zoe Stone", "type": person}, {"name": "Hooli Robotics", "type": 2}], "values": []}
+            return {
+                "entities": [{"name": "Zoe Stone", "type": person}, {"name": "Hooli Robotics", "type": 2}],
+                "values": [],
+            }
         return {"relations": [{"subject": 1, "property": 9, "object": 2}]}
 
     async def work(server: ModelServer) -> None:

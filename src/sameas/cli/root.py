@@ -19,6 +19,8 @@ COMMANDS = {
     "learn": "sameas.cli.learn",
     "eval": "sameas.cli.evaluate",
     "events": "sameas.cli.events",
+    "tenants": "sameas.cli.tenants",
+    "serve": "sameas.cli.serve",
     "doctor": "sameas.cli.doctor",
 }
 _HELP = (

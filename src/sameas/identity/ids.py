@@ -163,7 +163,7 @@ def bounded_tracestate(headers: Sequence[str]) -> str:
 
     A tracestate that cannot be read never costs the trace its id (W3C Trace Context, 4.3): it is only left out.
     """
-    if sum(map(len, headers)) > _MAX_STATE_READ:
+    if not headers or sum(map(len, headers)) > _MAX_STATE_READ:
         return ""
     members = [member for part in ",".join(headers).split(",") if (member := part.strip(" \t"))]
     matches = [_STATE_MEMBER.fullmatch(member) for member in members]

@@ -39,6 +39,8 @@ class CircuitState(msgspec.Struct, frozen=True, kw_only=True):
     opened_at: float | None = None
     probe: str = ""
     probe_until: float = 0.0
+    # Whose failure was counted last: a keeper that lost a reply may ask for the same change twice.
+    told_by: str = ""
     # Counts the changes between open and closed, so that late results are known for what they are.
     epoch: int = 0
 
@@ -91,6 +93,8 @@ def entered(state: CircuitState, now: float, settings: CircuitSettings, ticket: 
         case "open":
             raise CircuitOpen(retry_after=(state.opened_at or 0.0) + settings.recover_after - now)
         case "half_open":
+            if state.probe == ticket:
+                return state
             if state.probe and now < state.probe_until:
                 raise CircuitOpen(retry_after=state.probe_until - now, is_probing=True)
             # A probe that nobody ever heard of again must not keep the circuit open for ever.
@@ -101,7 +105,7 @@ def succeeded(state: CircuitState, settings: CircuitSettings, ticket: Ticket) ->
     if ticket.epoch != state.epoch:
         return state
     if state.opened_at is None:
-        return msgspec.structs.replace(state, failures=0)
+        return msgspec.structs.replace(state, failures=0, told_by="")
     if ticket.id != state.probe:
         return state
     if state.successes + 1 >= settings.successes_to_close:
@@ -110,11 +114,11 @@ def succeeded(state: CircuitState, settings: CircuitSettings, ticket: Ticket) ->
 
 
 def failed(state: CircuitState, now: float, settings: CircuitSettings, ticket: Ticket) -> CircuitState:
-    if ticket.epoch != state.epoch:
+    if ticket.epoch != state.epoch or ticket.id == state.told_by:
         return state
     if state.opened_at is None:
         if state.failures + 1 < settings.failures_to_open:
-            return msgspec.structs.replace(state, failures=state.failures + 1)
+            return msgspec.structs.replace(state, failures=state.failures + 1, told_by=ticket.id)
         return CircuitState(failures=state.failures + 1, opened_at=now, epoch=state.epoch + 1)
     if ticket.id != state.probe:
         return state

@@ -91,7 +91,7 @@ elseif requests >= most_requests or used + tokens > most_tokens then
 end
 if reason then
   state.w[node] = {mine[1], at}
-  save(state, at, window + lease)
+  save(state, at, window * 2 + lease)
   return {1, math.ceil(wait), reason}
 end
 

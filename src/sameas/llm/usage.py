@@ -1,9 +1,9 @@
 """Whether a server's count of tokens can be true.
 
 Rule: a count is believed unless it is impossible, by bounds that hold for every tokenizer: a token stands for at least
-one byte, no vocabulary packs ordinary text many times better than another, and nothing comes out beyond what was
-allowed. An impossible count is replaced by our own, input and output together: who errs in one is not trusted with the
-other.
+one byte, and on the average of a text for no more than a few words; nothing comes out beyond what was allowed. The
+bounds need no tokenizer, so that a reply costs no count. An impossible count is replaced by our own, input and output
+together: who errs in one is not trusted with the other.
 """
 
 import json
@@ -15,8 +15,8 @@ from sameas.llm.models import Ask, Usage
 ADDED_TOKENS = 4_096
 # A few marks at the end of a reply may count on top of what was allowed.
 END_MARKS = 16
-# Vocabularies differ by less than this in how much text a token holds.
-PACKING = 8
+# The best vocabularies hold four to five bytes of prose in a token.
+MOST_BYTES = 40
 
 Count = Callable[[str], int]
 
@@ -33,19 +33,18 @@ def count_input(ask: Ask, *, count: Count) -> int:
 
 def believable(ask: Ask, text: str, *, input_tokens: int, output_tokens: int, count: Count) -> Usage:
     """What was reported, where it can be true; else what is counted here."""
-    own = own_usage(ask, text, count=count)
-    said = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in ask.messages)
-    most_in = said + len(_schema_text(ask).encode()) + ADDED_TOKENS
+    said = sum(_size(message.content) for message in ask.messages)
     # The schema may not be counted by a server that turns it into a grammar.
-    least_in = sum(count(message.content) for message in ask.messages) // PACKING
+    can_go_in = range(max(1, said // MOST_BYTES), said + _size(_schema_text(ask)) + ADDED_TOKENS + 1)
     # A server that overlooks the limit may really say more: then there is more text.
-    most_out = max(ask.max_output_tokens, own.output_tokens * PACKING) + END_MARKS
-    least_out = own.output_tokens // PACKING
-    # Nothing at all went in or came out: nothing was reported.
-    is_told = input_tokens > 0 and (output_tokens > 0 or not text)
-    if is_told and least_in <= input_tokens <= most_in and least_out <= output_tokens <= most_out:
+    least, most = -(-_size(text) // MOST_BYTES), max(ask.max_output_tokens, _size(text)) + END_MARKS
+    if input_tokens in can_go_in and least <= output_tokens <= most:
         return Usage(input_tokens, output_tokens, reported=True)
-    return own
+    return own_usage(ask, text, count=count)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _schema_text(ask: Ask) -> str:

@@ -154,19 +154,20 @@ class Call(Struct, eq=False):
         self.claiming = True
         return True
 
-    def answered(self, claim: Claim) -> ProcessingRecord | None:
-        """The replay that a first claim was answered with; with anything else the call goes on."""
-        self.claiming = type(claim) is Acquired
-        if type(claim) is not Replay:
-            return None
-        record = self.kept = claim.record
+    def lands(self, replay: Replay) -> ProcessingRecord:
+        """The end of a call that took off and found the work done."""
+        self.claiming = False
+        record = self.kept = replay.record
         if self.flight is not None:
             self.flights.land(record.identity.digest, self.flight, record)
         return self.replayed(record)
 
     def goes_on(self, claim: Claim) -> Script[ProcessingRecord]:
-        """The rest of a call that took off, from the answer to its first claim."""
-        return self._work(claim) if type(claim) is Acquired else self.lead(claim)
+        """The rest of a call that took off and has something to do."""
+        if type(claim) is Acquired:
+            return self._work(claim)
+        self.claiming = False
+        return self.lead(claim)
 
     def board(self) -> Flight:
         """The key's flight: our own, which we then lead, or somebody else's."""
@@ -197,7 +198,8 @@ class Call(Struct, eq=False):
             case _:
                 assert_never(claim)
         result = yield Work(self.work, context, self.policy, leased=False)
-        self._refuse_forked(context)
+        if context.process is not this_process():
+            raise _forked()
         outcome, result = pack(result, self.codec)
         answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
         if isinstance(answer, Lost):
@@ -286,10 +288,6 @@ class Call(Struct, eq=False):
             if same_key and context.place is self.backend.place and not context.ended:
                 raise Reentered
 
-    def _refuse_forked(self, context: Context) -> None:
-        if context.process is not this_process():
-            raise Superseded("This process was forked inside the work; the record belongs to its parent.")
-
     def _patience(self) -> float:
         """The seconds that are left to wait for others; one budget, however often the one in front changes."""
         now = monotonic()
@@ -332,15 +330,19 @@ class Call(Struct, eq=False):
     def _work(self, claim: Acquired) -> Script[ProcessingRecord]:
         """Do the work, hand in its result, and land."""
         try:
-            if self.flight is not None:
-                self.flights.work(self.flight)
+            flight = self.flight
+            if flight is not None:
+                flight.working = True
+                if flight.followers:
+                    self.flights.tell(flight)
             context = self.context or self.acquired(claim)
             try:
                 result = yield Work(self.work, context, self.policy)
                 outcome, result = pack(result, self.codec)
             except Exception as error:
                 return (yield from self._failed(context, error))
-            self._refuse_forked(context)
+            if context.process is not this_process():
+                raise _forked()
             self.outcome = outcome
             try:
                 answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
@@ -349,7 +351,8 @@ class Call(Struct, eq=False):
             self.context = None
             if type(answer) is not Accepted:
                 return (yield from self._accepted_instead())
-            self._share(State.DONE, context, outcome, answer)
+            if flight is not None and flight.followers:
+                self._share(State.DONE, context, outcome, answer)
             return self._fresh(context, answer, result)
         finally:
             self.land()
@@ -462,6 +465,10 @@ class Call(Struct, eq=False):
             record.expires_at,
             stored,
         )
+
+
+def _forked() -> Superseded:
+    return Superseded("This process was forked inside the work; the record belongs to its parent.")
 
 
 def _failure(error: Exception) -> Outcome:

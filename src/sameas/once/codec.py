@@ -140,12 +140,13 @@ def declared_result(function: Callable[..., Any]) -> Any:
 
 def pack(result: Any, codec: Codec | OutcomeCodec) -> tuple[Outcome, Any]:
     """A result as it is kept, and as every caller gets it."""
-    if isinstance(codec, OutcomeCodec):
-        return codec.pack(result)
     if codec is PLAIN and type(result) in _FAST:
+        # What is decoded to see that it comes back equal is what the caller gets.
         fast = _fast_json(result)
         if fast is not None:
             return Outcome(frame(fast[0]), JSON), fast[1]
+    if isinstance(codec, OutcomeCodec):
+        return codec.pack(result)
     data, media_type = codec.encode(result)
     return Outcome(frame(data), media_type), codec.decode(data, media_type)
 

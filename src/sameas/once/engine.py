@@ -25,7 +25,7 @@ from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import TaskListener, ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
-from sameas.once.record import Accepted, Record
+from sameas.once.record import Accepted, Record, Replay
 from sameas.once.script import Effects, Script, arun, run
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection, Store
 
@@ -79,8 +79,23 @@ class Engine:
     def begin(self, **options: Unpack[Options]) -> ProcessingRecord | Held:
         """The record of what is kept, or the claim to work that the caller then does and ends itself."""
         call = self._intake.call(elsewhere, **options)
-        script = call.script() if self._tell is None else observed(call.script(), call, self._tell)
-        begun = self._step(call, until_work(script))
+        backend = self._backend
+        try:
+            if self._tell is not None:
+                script = observed(call.script(), call, self._tell)
+            elif backend.recalls and (known := call.recalled()) is not None:
+                return known
+            elif not call.takes_off():
+                script = call.script()
+            else:
+                claim = run(backend.claim(call.request), backend.perform)
+                if type(claim) is Replay:
+                    return call.lands(claim)
+                script = call.goes_on(claim)
+            begun = run(until_work(script), backend.perform, self._effects)
+        except BaseException as interruption:
+            self._abandon_all([call], interruption)
+            raise
         if type(begun) is not Work:
             return cast(ProcessingRecord, begun)
         self._heartbeat.add(begun.context, begun.policy)
@@ -193,8 +208,9 @@ class Engine:
             if not call.takes_off():
                 return run(call.script(), backend.perform, self._effects)
             claim = run(backend.claim(call.request), backend.perform)
-            answer = call.answered(claim)
-            return run(call.goes_on(claim), backend.perform, self._effects) if answer is None else answer
+            if type(claim) is Replay:
+                return call.lands(claim)
+            return run(call.goes_on(claim), backend.perform, self._effects)
         except BaseException as interruption:
             self._abandon_all([call], interruption)
             raise
@@ -302,8 +318,23 @@ class AsyncEngine:
     async def begin(self, **options: Unpack[Options]) -> ProcessingRecord | AsyncHeld:
         """The record of what is kept, or the claim to work that the caller then does and ends itself."""
         call = self._intake.call(elsewhere, **options)
-        script = call.script() if self._tell is None else observed(call.script(), call, self._tell)
-        begun = await self._step(call, until_work(script))
+        backend = self._backend
+        try:
+            if self._tell is not None:
+                script = observed(call.script(), call, self._tell)
+            elif backend.recalls and (known := call.recalled()) is not None:
+                return known
+            elif not call.takes_off():
+                script = call.script()
+            else:
+                claim = await arun(backend.claim(call.request), backend.aperform)
+                if type(claim) is Replay:
+                    return call.lands(claim)
+                script = call.goes_on(claim)
+            begun = await arun(until_work(script), backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
         if type(begun) is not Work:
             return cast(ProcessingRecord, begun)
         self._heartbeat.add(begun.context, begun.policy)
@@ -425,8 +456,9 @@ class AsyncEngine:
             if not call.takes_off():
                 return await arun(call.script(), backend.aperform, self._effects)
             claim = await arun(backend.claim(call.request), backend.aperform)
-            answer = call.answered(claim)
-            return await arun(call.goes_on(claim), backend.aperform, self._effects) if answer is None else answer
+            if type(claim) is Replay:
+                return call.lands(claim)
+            return await arun(call.goes_on(claim), backend.aperform, self._effects)
         except BaseException as interruption:
             await self._abandon_all([call], interruption)
             raise

@@ -60,11 +60,12 @@ class Flights:
         with self._lock:
             flight.followers.pop(wake, None)
 
-    def work(self, flight: Flight) -> None:
-        """The leader has the claim: those who would not wait, or ask for something else, can be told so."""
-        flight.working = True
-        if flight.followers:
-            self._wake_all(flight)
+    def tell(self, flight: Flight) -> None:
+        """Wake those who follow: the flight took up its work, so that some need not wait, or it landed."""
+        with self._lock:
+            followers = list(flight.followers)
+        for wake in followers:
+            wake()
 
     def land(self, digest: bytes, flight: Flight, record: Record | None, *, stored: bool = True) -> None:
         """The flight is over, with the record that everybody shares or with nothing. Landing again changes nothing."""
@@ -75,10 +76,4 @@ class Flights:
             del self._flights[digest]
         flight.landed = True
         if flight.followers:
-            self._wake_all(flight)
-
-    def _wake_all(self, flight: Flight) -> None:
-        with self._lock:
-            followers = list(flight.followers)
-        for wake in followers:
-            wake()
+            self.tell(flight)

@@ -27,6 +27,8 @@ from sameas.once.store import Backend
 _LOG = logging.getLogger("sameas")
 
 _BEATS_PER_LEASE = 3
+# The part of a lease that is left when its first beat is due.
+_LEFT_AT_FIRST = 1 - 1 / _BEATS_PER_LEASE
 # After a store error: several more tries fit before the lease is over.
 _RETRIES_PER_LEASE = 12
 # A thread with nothing to renew goes after this; the next lease starts another.
@@ -59,11 +61,6 @@ class Beat(Struct, eq=False):
         self.due = monotonic() + self.policy.lease / _RETRIES_PER_LEASE
 
 
-def _first_due(context: Context, policy: Policy) -> float:
-    """The first beat of a lease that was just taken: a part of it after the claim was sent."""
-    return context.safe_until - policy.lease * (1 - 1 / _BEATS_PER_LEASE)
-
-
 class Heartbeat:
     """Renews for threads, from a thread of its own that lives while there is something to renew."""
 
@@ -78,7 +75,7 @@ class Heartbeat:
         self._wakes_at = inf
 
     def add(self, context: Context, policy: Policy) -> None:
-        beat = Beat(context, policy, _first_due(context, policy))
+        beat = Beat(context, policy, context.safe_until - policy.lease * _LEFT_AT_FIRST)
         self._beats[context] = beat
         if self._thread is None or beat.due < self._wakes_at:
             with self._changed:
@@ -140,7 +137,7 @@ class AsyncHeartbeat:
 
     def add(self, context: Context, policy: Policy) -> None:
         loop = asyncio.get_running_loop()
-        self._of(loop).add(Beat(context, policy, _first_due(context, policy)), loop)
+        self._of(loop).add(Beat(context, policy, context.safe_until - policy.lease * _LEFT_AT_FIRST), loop)
 
     def remove(self, context: Context) -> None:
         self._of(asyncio.get_running_loop()).remove(context)

@@ -8,7 +8,7 @@ same structs are on the wire, in the journal and in the document, and decoding i
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -55,7 +55,7 @@ class App:
 
     def __init__(self, settings: Settings, entry: Entry, *, log: RequestLog | None = None) -> None:
         registry = CollectorRegistry()
-        metrics = MetricsObserver(registry, cached_results=lambda: self.service.cached_results())
+        metrics = MetricsObserver(registry, cached_results=self._cached_results)
         telemetry = Telemetry()
         self.service = Service(
             settings,
@@ -85,12 +85,16 @@ class App:
     async def __call__(self, scope: dict[str, object], receive: object, send: object) -> None:
         await self._gate(scope, receive, send)  # type: ignore[arg-type]
 
+    def _cached_results(self) -> int:
+        return self.service.cached_results()
+
     def _routes(self, settings: Settings) -> ASGIApp:
         application = FastAPI(
             title="sameas",
             openapi_url=None,
             docs_url=None,
             redoc_url=None,
+            redirect_slashes=False,
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _not_ours},
         )
@@ -126,7 +130,7 @@ class App:
             self.handed_over = await self.service.close()
 
 
-def _endpoint(service: Service, route: Route) -> object:
+def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[ASGIApp]]:
     async def endpoint(request: Request) -> ASGIApp:
         note = request.scope["sameas.note"]
         note.route = route.path

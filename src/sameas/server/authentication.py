@@ -43,14 +43,14 @@ def open_entry(settings: Settings, *, models: ModelExtractors | None = None) -> 
         return Entry(authenticator=single, single_tenant=True, hosts=single.allowed_hosts, models=models)
     from sameas.tenancy.api_keys import ApiKeyAuthenticator
     from sameas.tenancy.directory import TenantDirectory
+    from sameas.tenancy.enrolled import EnrolledAuthenticator
     from sameas.tenancy.tables import open_tables
 
-    if not settings.database:
-        raise SettingsError("auth with tenants needs SAMEAS_DATABASE, where tenants, cases and API keys are kept")
-    database = open_tables(settings.database)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    database = open_tables(settings.database or f"sqlite:///{settings.home / 'tenants.db'}")
     schemes: dict[str, Authenticator] = {}
     if "jwt" in settings.auth:
-        schemes["bearer"] = _tokens(settings)
+        schemes["bearer"] = EnrolledAuthenticator(_tokens(settings), database=database)
     if "api-key" in settings.auth:
         schemes["apikey"] = ApiKeyAuthenticator(database)
     return Entry(

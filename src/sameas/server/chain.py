@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-
-from sameas.once.codec import codec_for, unpack
+from sameas.once.codec import Codec, TypedCodec, unpack
 from sameas.once.engine import AsyncEngine
 from sameas.once.record import State
 
@@ -25,7 +24,7 @@ class Chain(Generic[T]):
     ) -> None:
         self._engine = engine
         self._kind = kind
-        self._codec = codec_for(kind)
+        self._codec: Codec = TypedCodec(kind)
         self._scope = scope
         self._tenant = tenant
         self._retention = retention

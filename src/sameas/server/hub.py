@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -229,7 +229,7 @@ class Hub:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def listen(self, space: str, key: str, journal: Path, *, after: int = 0) -> AsyncIterator[list[Line]]:
+    async def listen(self, space: str, key: str, journal: Path, *, after: int = 0) -> AsyncGenerator[list[Line], None]:
         """The events of a run from number `after` on, as they come; an empty list now and then while nothing does."""
         if self.closed:
             return
@@ -245,13 +245,14 @@ class Hub:
             position = channel.number
             while past.number < position and (lines := past.read()):
                 # What the queue took meanwhile is in the file too, and is left out there.
-                if batch := [line for line in lines if line.number <= position]:
-                    yield batch
-                if self.closed:
-                    return
-            async for batch in subscriber.batches():
+                batch = [line for line in lines if line.number <= position]
                 self.delivered += len(batch)
                 yield batch
+                if subscriber.closed:
+                    return
+            async for live in subscriber.batches():
+                self.delivered += len(live)
+                yield live
         finally:
             self.missed += subscriber.missed_in_all
             channel.subscribers.discard(subscriber)

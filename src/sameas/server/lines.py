@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -44,7 +44,7 @@ def _kinds() -> dict[str, _Kind]:
     kinds = {}
     for kind in EVENT_TYPES:
         # What is asked of an event is a matter of its class; no field of it is looked at.
-        sample: Event = kind.__new__(kind)
+        sample = cast("Event", kind)
         name = str(kind.__struct_config__.tag)
         kinds[name] = _Kind(
             f"event: {name}\ndata: ".encode(), is_droppable(sample), is_sampled(sample), kind in FINAL_EVENTS
@@ -105,7 +105,7 @@ class Tail:
     def read(self, *, at_most: int = _BLOCK) -> list[Line]:
         """The next events, about `at_most` bytes of them; none where nothing was added."""
         try:
-            about = os.stat(self._path)
+            about = self._path.stat()
         except FileNotFoundError:
             return []
         if about.st_ino != self._inode or about.st_size < self._place:

@@ -14,8 +14,8 @@ import msgspec
 
 from sameas import __version__
 from sameas.extraction.events import EVENT_TYPES
+from sameas.server.problems import MEDIA_TYPE, TITLES
 from sameas.server.route import Parameter, Reply, Route
-from sameas.web.problem import MEDIA_TYPE, TITLES
 
 _EXAMPLES = {
     400: ("malformed", "the body is not the JSON that is wanted; send an object in UTF-8"),
@@ -25,6 +25,7 @@ _EXAMPLES = {
     406: ("not-acceptable", "a graph can be given as application/json, text/turtle"),
     409: ("in-progress", "The same work is in progress; ask again later."),
     413: ("body-too-large", "the body has more than 16777216 bytes; send less at a time"),
+    415: ("media-type-unknown", "an ontology is sent as text/turtle, application/rdf+xml"),
     422: ("invalid", "Expected `str`, got `int` - at `$.text`"),
     431: ("headers-too-large", "send at most 100 headers and 32768 bytes"),
     500: ("internal", "an error that nobody thought of; the log has it under this trace"),

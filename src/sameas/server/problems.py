@@ -6,6 +6,8 @@ a document is ever in a problem.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from sameas.extraction.run_folder import RunDamagedError
@@ -16,9 +18,35 @@ from sameas.once.errors import SameasError
 from sameas.ontology.errors import OntologyError, OntologyTooLargeError
 from sameas.web import problem as web
 from sameas.web.header import MalformedKey
-from sameas.web.problem import MEDIA_TYPE, Problem
+from sameas.web.problem import MEDIA_TYPE
 
-__all__ = ["MEDIA_TYPE", "Problem", "not_found", "problem_of"]
+__all__ = ["MEDIA_TYPE", "TITLES", "Problem", "not_found", "problem_of"]
+
+TITLES = {
+    **web.TITLES,
+    404: "Not Found",
+    405: "Method Not Allowed",
+    406: "Not Acceptable",
+    415: "Unsupported Media Type",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+}
+
+
+class Problem(web.Problem):
+    """A refusal of the service."""
+
+    @property
+    def body(self) -> bytes:
+        return msgspec.json.encode(
+            {
+                "type": f"urn:sameas:problem:{self.code}",
+                "title": TITLES.get(self.status, "Error"),
+                "status": self.status,
+                "detail": self.detail,
+                **self.members,
+            }
+        )
 
 
 def not_found(what: str, *, todo: str) -> Problem:
@@ -31,7 +59,15 @@ def problem_of(error: BaseException) -> Problem:
         case Problem():
             return error
         case SameasError() | ScopeError():
-            return web.problem_of(error)
+            same = web.problem_of(error)
+            return Problem(
+                same.status,
+                same.code,
+                same.detail,
+                retry_after=same.retry_after,
+                challenge=same.challenge,
+                **same.members,
+            )
         case RunNotFoundError():
             return Problem(404, "not-found", str(error))
         case RunAmbiguousError():
@@ -42,7 +78,7 @@ def problem_of(error: BaseException) -> Problem:
             return Problem(413, "ontology-too-large", error.what)
         case OntologyError():
             said = f"{error.what}. {error.todo}" if error.todo else error.what
-            where = {"line": error.line, "column": error.column} if error.line is not None else {}
+            where: dict[str, Any] = {"line": error.line, "column": error.column} if error.line is not None else {}
             return Problem(422, "ontology-invalid", said, **where)
         case NotCanonical():
             return Problem(422, "not-canonical", f"the text has no canonical form: {error}")

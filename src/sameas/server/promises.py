@@ -6,7 +6,6 @@ and nobody works on is a run whose server died: any server of the same home fold
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +61,6 @@ class Promises:
 
 def _age(path: Path) -> float:
     try:
-        return os.stat(path).st_mtime
+        return path.stat().st_mtime
     except FileNotFoundError:
         return 0.0

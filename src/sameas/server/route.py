@@ -6,6 +6,7 @@ Rule: what an endpoint publishes stands beside what it does, and the OpenAPI doc
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -44,7 +45,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     place: str = "query"
     description: str = ""
-    schema: Mapping[str, Any] = {"type": "string"}
+    schema: Mapping[str, Any] = MappingProxyType({"type": "string"})
     example: Any = None
     required: bool = False
 

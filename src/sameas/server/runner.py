@@ -20,9 +20,11 @@ from typing import Any, Literal, NamedTuple
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.run_record import SCOPE
+from sameas.identity.errors import NotCanonical
 from sameas.identity.key import IdempotencyKey
 from sameas.once.engine import AsyncEngine
-from sameas.once.errors import SameasError
+from sameas.once.errors import SameasError, Superseded
+from sameas.once.observe import Event, KeyFailed
 from sameas.once.record import Lease, Record, State
 from sameas.ontology.model import Ontology
 from sameas.server.answers import Done, done_of
@@ -63,6 +65,7 @@ class Runner:
         base: str,
         lease: float,
         at_once: int,
+        observe: Callable[[Event], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._spaces = spaces
@@ -73,6 +76,7 @@ class Runner:
         self._base = base
         self._lease = lease
         self._slots = asyncio.Semaphore(at_once)
+        self._observe = observe
         self._clock = clock
         self._tasks: dict[tuple[str, str], asyncio.Task[Done]] = {}
         self._failures: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -106,7 +110,13 @@ class Runner:
         extractor = self._extractors.extractor(ontology, found, request.extraction_params)
         settings = self._extractors.settings(request.extraction_params)
         service = self._spaces.get(space)
-        key = service.key_of(request.text, ontology=ontology, extractor=extractor, settings=settings, base=self._base)
+        try:
+            key = service.key_of(
+                request.text, ontology=ontology, extractor=extractor, settings=settings, base=self._base
+            )
+        except NotCanonical as error:
+            self._observe(KeyFailed(SCOPE, error))
+            raise
         return Prepared(space, request, found, ontology, extractor, settings, key)
 
     async def record(self, space: str, key: str) -> Record | None:
@@ -115,13 +125,18 @@ class Runner:
 
     async def extract(self, prepared: Prepared, audit: Mapping[str, Any]) -> Done:
         """The result, of a run that goes on whether the caller waits or not."""
-        task = self.start(prepared, audit)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                raise Problem(409, "run-cancelled", "the run was cancelled; extract again to go on with it") from None
-            raise
+        while True:
+            task = self.start(prepared, audit)
+            try:
+                return await asyncio.shield(task)
+            except Superseded:
+                # Its claim was released or forgotten while it worked: the work is to be done again, by whoever asks.
+                if self._tasks.get((prepared.space, prepared.key.key)) is task:
+                    raise
+            except asyncio.CancelledError:
+                if task.cancelled():
+                    raise _cancelled() from None
+                raise
 
     def start(self, prepared: Prepared, audit: Mapping[str, Any]) -> asyncio.Task[Done]:
         """Begin the run, or join the one under way."""
@@ -236,6 +251,10 @@ class Runner:
             self._failures[place] = f"{type(error).__name__}: {error}"
             while len(self._failures) > _FAILURES_KEPT:
                 self._failures.popitem(last=False)
+
+
+def _cancelled() -> Problem:
+    return Problem(409, "run-cancelled", "the run was cancelled; extract again to go on with it")
 
 
 def _us() -> str:

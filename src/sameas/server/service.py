@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry
+from starlette.websockets import WebSocket
 
 from sameas.connections import open_async_store
 from sameas.extraction.runs import Runs
 from sameas.identity.ids import uuid7
 from sameas.once.engine import AsyncEngine
 from sameas.once.errors import StoreUnavailable
-from sameas.once.observe import CallEnded, Observer
+from sameas.once.observe import Event, Observer
 from sameas.once.store import AsyncStore
 from sameas.server.answers import Answers
 from sameas.server.audit import AuditLog
@@ -31,13 +32,15 @@ from sameas.server.hub import Hub, Standing
 from sameas.server.notices import Notice, Notices
 from sameas.server.ontologies import SHARED, Ontologies
 from sameas.server.promises import Promises
-from sameas.server.runner import Runner
+from sameas.server.runner import Prepared, Runner
 from sameas.server.spaces import Spaces
 from sameas.server.workshop import Workshop
 from sameas.settings import Settings
 from sameas.tenancy.authenticator import Authenticator
 
 T = TypeVar("T")
+# RFC 6455's registry: the server restarts, and the client may come back.
+_RESTART = 1012
 _LOG = logging.getLogger("sameas.server")
 
 
@@ -50,6 +53,7 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     observers: tuple[Observer, ...] = ()
     models: ModelExtractors | None = None
     registry: CollectorRegistry
+    estimate: Callable[[Prepared], Awaitable[Mapping[str, Any] | None]] | None = None
     metrics: Observer | None = None
     """Also told of the replays that come from memory and reach no engine."""
 
@@ -63,6 +67,8 @@ class Service:
         self.answers = Answers()
         self.registry = options.registry
         self.stopping = False
+        # The open WebSockets, to be closed with a word when the service stops.
+        self.sockets: set[WebSocket] = set()
         self._options = options
         self._workshop = Workshop()
         self._serving: asyncio.AbstractEventLoop | None = None
@@ -82,10 +88,16 @@ class Service:
         )
         self.hub.start()
 
-    async def close(self, *, grace: float | None = None) -> int:
-        """Stop; returns how many runs were handed over. After that the process must end without cancelling them."""
+    async def send_away(self) -> None:
+        """Take no new work and end every stream; the first thing to do when the service stops."""
         self.stopping = True
         await self.hub.close()
+        closing = [socket.close(code=_RESTART, reason="the server stops; come back") for socket in self.sockets]
+        await asyncio.gather(*closing, return_exceptions=True)
+
+    async def close(self, *, grace: float | None = None) -> int:
+        """Stop; returns how many runs were handed over. After that the process must end without cancelling them."""
+        await self.send_away()
         left = await self.do(self.runner.wait(self.settings.grace if grace is None else grace))
         if left:
             await self.do(self.runner.hand_over())
@@ -100,10 +112,29 @@ class Service:
         """The result of work in the workshop; it goes on when the caller leaves."""
         return await self._workshop.do(work)
 
-    def hit(self, ended: CallEnded) -> None:
-        """A replay from memory was given."""
+    def observe(self, event: Event) -> None:
+        """Count what no engine was told: a replay from memory, a text without a key, results that were removed."""
         if self._options.metrics is not None:
-            self._options.metrics.on(ended)
+            self._options.metrics.on(event)
+
+    def cached_results(self) -> int:
+        """How many runs there are in the spaces that are open here; blocking."""
+        return sum(len(service.runs.list(status="complete")) for service in self.spaces.all())
+
+    def gauges(self) -> dict[str, float]:
+        return {
+            "runs_under_way": self.runner.running,
+            "event_subscribers": self.hub.subscribers,
+            "answers_in_memory": len(self.answers),
+        }
+
+    def counters(self) -> dict[str, float]:
+        return {"events_delivered": self.hub.delivered, "events_missed": self.hub.missed}
+
+    async def model_estimate(self, prepared: Prepared) -> Mapping[str, Any] | None:
+        """What a model would be asked; None where no model is."""
+        estimate = self._options.estimate
+        return None if estimate is None else await estimate(prepared)
 
     def runs(self, space: str) -> Runs:
         """The run folders of a space; its methods block."""
@@ -153,6 +184,7 @@ class Service:
             base=settings.base,
             lease=settings.lease,
             at_once=settings.max_runs,
+            observe=self.observe,
         )
         self.notices = Notices(plain, self._heard)
         await self.notices.start()

@@ -6,7 +6,8 @@ The stream ends after the run's last event. When the service stops, it ends with
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from sameas.server.lines import Line
@@ -26,20 +27,29 @@ _HEADERS = [
 class EventStream:
     """An ASGI answer that sends batches of events until there are no more, or the client is gone."""
 
-    def __init__(self, batches: AsyncIterator[list[Line]], headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    def __init__(self, batches: AsyncGenerator[list[Line], None]) -> None:
         self._batches = batches
-        self._headers = [*_HEADERS, *(headers or [])]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+        await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
+        task, gone = asyncio.current_task(), asyncio.create_task(_until_gone(receive))
+        # Sending to a client that is gone does nothing and says nothing, so its leaving is watched for.
+        gone.add_done_callback(lambda left: task.cancel() if task is not None and not left.cancelled() else None)
         try:
             await send({"type": "http.response.body", "body": _RETRY, "more_body": True})
             async for batch in self._batches:
                 body = b"".join([line.frame for line in batch]) if batch else _ALIVE
                 await send({"type": "http.response.body", "body": body, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except OSError:
-            # The client is gone; its place is freed below.
-            return
+        except asyncio.CancelledError:
+            if task is None or not gone.done():
+                raise
+            task.uncancel()
         finally:
-            await self._batches.aclose()  # type: ignore[attr-defined]
+            gone.cancel()
+            await self._batches.aclose()
+
+
+async def _until_gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -104,7 +104,7 @@ class KeyQuestion(Answer, frozen=True, kw_only=True, rename="camel"):
     """The key of an extraction and what went into it (source document 000, part 4.1); nothing was run."""
 
     key: RunKey
-    components: "KeyParts"
+    components: KeyParts
     known: RunStatus | None = None
 
 

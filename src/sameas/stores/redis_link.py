@@ -74,16 +74,22 @@ class ServerLink:
         return self._make(**self._settings)
 
     def call(self, command: Lua) -> Any:
+        # What nearly always happens is said here at once: an idle connection, a script that the server knows.
+        if command.wait or not self._idle:
+            return self._call_twice(command)
         try:
-            return self._call(self._take(), command)
-        except UNCERTAIN:
-            self._drop_idle()
-        except RedisError as error:
-            raise translated(error) from error
+            wire = self._idle.pop()
+        except IndexError:
+            return self._call_twice(command)
         try:
-            return self._call(self._take(), command)
-        except (RedisError, OSError) as error:
-            raise translated(error) from error
+            reply = wire.ask(pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args)))
+        except BaseException as error:
+            return self._call_after(error, wire, command)
+        self._idle.append(wire)
+        # Whoever waits counted itself before it looked, so this is not missed.
+        if self._waiting:
+            self._tell_one()
+        return reply
 
     def call_many(self, commands: Sequence[Lua]) -> list[Any]:
         replies = self.exchange([remembered(command) for command in commands])
@@ -118,13 +124,43 @@ class ServerLink:
     def close(self) -> None:
         self._drop_idle()
 
-    def _call(self, wire: Wire, command: Lua) -> Any:
+    def _call_after(self, error: BaseException, wire: Wire, command: Lua) -> Any:
+        """What there is still to try after an error on an idle connection."""
+        if isinstance(error, UNCERTAIN):
+            self._discard(wire)
+            self._drop_idle()
+            return self._call_once(command)
+        if not isinstance(error, ResponseError):
+            self._discard(wire)
+            raise error
+        self._give_back(wire)
+        if isinstance(error, NoScriptError):
+            return self._call_twice(command)
+        raise translated(error) from error
+
+    def _call_twice(self, command: Lua) -> Any:
+        try:
+            return self._call(command)
+        except UNCERTAIN:
+            self._drop_idle()
+        except RedisError as error:
+            raise translated(error) from error
+        return self._call_once(command)
+
+    def _call_once(self, command: Lua) -> Any:
+        try:
+            return self._call(command)
+        except (RedisError, OSError) as error:
+            raise translated(error) from error
+
+    def _call(self, command: Lua) -> Any:
         if command.wait:
             waiting = ("WAIT", command.wait, self._wait_ms)
-            replies = self._exchange(wire, [remembered(command), waiting])
+            replies = self._exchange(self._take(), [remembered(command), waiting])
             if isinstance(replies[0], NoScriptError):
                 replies = self._exchange(self._take(), [in_full(command), waiting])
             return acknowledged(command, replies)
+        wire = self._take()
         try:
             try:
                 reply = wire.ask(pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args)))
@@ -184,10 +220,12 @@ class ServerLink:
 
     def _give_back(self, wire: Wire) -> None:
         self._idle.append(wire)
-        # Whoever waits counted itself before it looked, so this is not missed.
         if self._waiting:
-            with self._freed:
-                self._freed.notify()
+            self._tell_one()
+
+    def _tell_one(self) -> None:
+        with self._freed:
+            self._freed.notify()
 
     def _discard(self, wire: Wire | None) -> None:
         if wire is not None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -49,7 +51,16 @@ def said_of(request: ClaimRequest) -> bytes:
 
 def told_of(outcome: Outcome) -> bytes:
     """What there is to know of an outcome besides its bytes, with a checksum."""
-    described = _encode((outcome.media_type, outcome.meta))
+    return _told(outcome.media_type, outcome.meta) if outcome.meta else _told_of_type(outcome.media_type)
+
+
+@lru_cache(maxsize=256)
+def _told_of_type(media_type: str) -> bytes:
+    return _told(media_type, {})
+
+
+def _told(media_type: str, meta: Mapping[str, Any]) -> bytes:
+    described = _encode((media_type, meta))
     return zlib.crc32(described).to_bytes(_CRC_SIZE, "big") + described
 
 

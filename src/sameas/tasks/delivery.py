@@ -20,7 +20,7 @@ from sameas.identity.normalize import current_scope, normalize_task
 from sameas.once.codec import declared_result
 from sameas.once.context import Context
 from sameas.once.decorator import Signature
-from sameas.once.errors import InProgress, StoreUnavailable, Superseded
+from sameas.once.errors import InProgress, StoredFailure, StoreUnavailable, Superseded
 from sameas.once.intake import NOTHING, Options
 from sameas.tasks.outgoing import Hop, name_callbacks
 
@@ -87,6 +87,10 @@ class Delivery:
             if error is self._raised or self._request.is_eager:
                 raise
             ending = self._put_back(error)
+        except StoredFailure as error:
+            if error is not self._raised:
+                self._say("replay=true: failed before", replay=True)
+            raise
         else:
             hop.replayed = record.was_replay
             if record.was_replay:

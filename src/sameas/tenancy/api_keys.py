@@ -161,8 +161,8 @@ class ApiKeys:
 class ApiKeyAuthenticator:
     """Accepts `X-API-Key: ...` and `Authorization: ApiKey ...` or `Bearer ...` with a key of ours."""
 
-    def __init__(self, keys: ApiKeys) -> None:
-        self._keys = keys
+    def __init__(self, database: Database, *, secret: bytes = b"", clock: Callable[[], datetime] = utc_now) -> None:
+        self._keys = ApiKeys(database, secret=secret, clock=clock)
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
         if credentials is None:

@@ -126,13 +126,10 @@ def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callabl
 
 def marked(endpoint: Any, method: str = "") -> RoutePolicy | None:
     """The policy that an endpoint is marked with: a function, a class, or a class's method for an HTTP method."""
-    for candidate in (
-        getattr(endpoint, method.lower(), None) if method else None,
-        endpoint,
-        getattr(endpoint, "view_class", None),
-        getattr(endpoint, "func", None),
-    ):
-        found = getattr(candidate, MARK, None)
-        if isinstance(found, RoutePolicy):
-            return found
+    # A view of Django's knows its class, a partial its function.
+    for owner in (endpoint, getattr(endpoint, "view_class", None), getattr(endpoint, "func", None)):
+        for candidate in (getattr(owner, method.lower(), None) if method else None, owner):
+            found = getattr(candidate, MARK, None)
+            if isinstance(found, RoutePolicy):
+                return found
     return None

@@ -166,8 +166,9 @@ def _(directory):
 
 @row(53, says="the endpoint must be explicitly public")
 def _(directory):
-    with refused("unauthenticated", 401):
-        normalize_request(request(), principal=None, routed_tenant=TENANT)
+    for routed in (TENANT, None):
+        with refused("unauthenticated", 401):
+            normalize_request(request(), principal=None, routed_tenant=routed)
     with refused("unauthenticated", 401):
         scope(user_id=None)
     assert scope(user_id=None, is_public=True).is_public

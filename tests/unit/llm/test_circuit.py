@@ -180,6 +180,27 @@ def test_a_change_that_lost_a_race_is_made_again_on_the_new_state(now: Now) -> N
     run(go())
 
 
+def test_a_change_whose_answer_was_lost_counts_once(now: Now) -> None:
+    class Forgetful(LocalKeeper):
+        async def swap(self, old: CircuitState, new: CircuitState) -> bool:
+            await super().swap(old, new)
+            return False
+
+    async def go() -> None:
+        breaker = CircuitBreaker(keeper=Forgetful(clock=now))
+        await fail(breaker, 4)
+        assert await breaker.phase() == "closed"
+        await fail(breaker)
+        assert await breaker.phase() == "open"
+        now.seconds += 120
+        await succeed(breaker)
+        assert await breaker.phase() == "half_open"
+        await succeed(breaker)
+        assert await breaker.phase() == "closed"
+
+    run(go())
+
+
 @pytest.mark.parametrize("words", [{"failures_to_open": 0}, {"recover_after": 0}, {"successes_to_close": 0}])
 def test_settings_that_make_no_sense_are_refused(words: dict[str, int]) -> None:
     with pytest.raises(ValueError):

@@ -146,7 +146,8 @@ def test_a_failure_is_given_back_and_tried_again(bench):
     assert len(runs) == 2
 
 
-def test_a_failure_that_the_policy_keeps_is_told_again(bench):
+def test_a_failure_that_the_policy_keeps_is_told_again(bench, caplog):
+    caplog.set_level("INFO", "sameas.tasks")
     runs = []
     bench.app.conf.sameas_policies = {"fail": Policy(keep_errors=(LookupError,))}
 
@@ -159,6 +160,7 @@ def test_a_failure_that_the_policy_keeps_is_told_again(bench):
     state, error = bench.deliver(fail)
     assert (state, runs) == ("FAILURE", [1])
     assert isinstance(error, StoredFailure)
+    assert [line.replay for line in caplog.records if line.name == "sameas.tasks"] == [True]
 
 
 def test_an_eager_task_runs_once_too(bench):

@@ -23,8 +23,12 @@ def made(keys, ctx, user):
     return keys.create(ctx, "laptop", user_id=user.user_id, roles=("reader",))
 
 
+def authenticator(keys):
+    return ApiKeyAuthenticator(keys._database, secret=keys._secret, clock=keys._clock)
+
+
 def show(keys, token, scheme="apikey"):
-    return asyncio.run(ApiKeyAuthenticator(keys).authenticate(Credentials(scheme, token)))
+    return asyncio.run(authenticator(keys).authenticate(Credentials(scheme, token)))
 
 
 def test_a_key_stands_for_its_user(keys, tenant, user, made):
@@ -42,7 +46,7 @@ def test_a_key_stands_for_its_service(directory, keys, ctx):
 
 
 def test_nothing_shown_is_nobody(keys):
-    assert asyncio.run(ApiKeyAuthenticator(keys).authenticate(None)) is None
+    assert asyncio.run(authenticator(keys).authenticate(None)) is None
 
 
 def test_a_key_names_itself_and_has_256_bits_of_secret(made):

@@ -1,7 +1,8 @@
 """Where a name that a model gave stands in the text.
 
 Rule: a name is found as it is written, as whole words, with any blanks between them; else in another case. Longer
-names come first, and places do not overlap. A name that stands nowhere gets no place, and the guard will refuse it.
+names come first, and places do not overlap; but what is a whole sentence, or as long as one, comes last: one such
+"name" would take the places of all the others. A name that stands nowhere, or only inside others, gets no place.
 """
 
 import re
@@ -12,11 +13,19 @@ from sameas.extraction.lexicon.phrases import is_unspaced
 
 # A name that stands oftener than this in one chunk is a word like any other; the first places are enough.
 _MOST_PLACES = 50
+_LONG_AS_A_SENTENCE = 12
 
 
-def locate(text: str, names: Iterable[str]) -> Mapping[str, tuple[Span, ...]]:
+def locate(text: str, names: Iterable[str], *, sentences: Iterable[Span] = ()) -> Mapping[str, tuple[Span, ...]]:
     """The places of each name, from left to right; none for a name that is not there."""
-    ordered = sorted(set(names), key=lambda name: (-len(name), name))
+    whole = {" ".join(text[span.start : span.end].split()).rstrip(".!?") for span in sentences}
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        words = name.split()
+        is_sentence = len(words) > _LONG_AS_A_SENTENCE or " ".join(words).rstrip(".!?") in whole
+        return is_sentence, -len(name), name
+
+    ordered = sorted(set(names), key=rank)
     taken = bytearray(len(text))
     found: dict[str, tuple[Span, ...]] = {}
     for name in ordered:

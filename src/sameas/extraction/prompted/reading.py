@@ -18,7 +18,7 @@ from sameas.extraction.lexicon.quantities import find_quantities
 from sameas.extraction.lexicon.quotes import find_quotes
 from sameas.extraction.lexicon.values import STRING
 from sameas.extraction.prompted.agreement import Agreed
-from sameas.extraction.prompted.locating import locate, nearest
+from sameas.extraction.prompted.locating import locate, nearest, places
 from sameas.ontology.index import OntologyIndex
 
 # The rule's judgement of what one answer of a model says: nearer to the text is surer.
@@ -68,16 +68,15 @@ class Reader:
             if not any(iri == other or self._index.are_disjoint(iri, other) for other in known):
                 known.append(iri)
             sure.setdefault(name, one)
-        located = locate(chunk.text, types)
+        located = locate(chunk.text, types, sentences=chunk.sentences)
         found: list[Mention] = []
         missing: list[Rejection] = []
         for name, iris in types.items():
             spans = located[name]
             found.extend(self._mention(chunk, name, span, tuple(iris), sure[name]) for span in spans)
             if not spans:
-                code: RejectionCode = "not_in_text" if name.strip() else "empty_name"
-                detail = "; ".join(iris)
-                missing.append(Rejection(0, 0, code, "entity_extraction", name, detail=detail))
+                code = _why_nowhere(chunk.text, name)
+                missing.append(Rejection(0, 0, code, "entity_extraction", name, detail="; ".join(iris)))
         if with_values:
             found.extend(_values(chunk.text, values, taken=found))
         return Read(tuple(sorted(found, key=lambda mention: mention.order)), tuple(missing))
@@ -155,6 +154,13 @@ class Reader:
         if confidence is None:
             confidence = SAME_SENTENCE if first == last else OTHER_SENTENCE
         return Claim(subject, iri, target, evidence, confidence, source)
+
+
+def _why_nowhere(text: str, name: str) -> RejectionCode:
+    if not name.strip():
+        return "empty_name"
+    # It is there, but other names have all of its places.
+    return "duplicate" if places(text, name) else "not_in_text"
 
 
 def read_things(mentions: Iterable[Mention]) -> list[Thing]:

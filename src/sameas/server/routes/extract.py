@@ -73,7 +73,7 @@ class Extract:
             kept = await self._kept(visitor, digest := hashlib.sha256(body).digest())
             if kept is not None:
                 note.key, note.hit = kept.key, True
-                service.hit(ended(visitor.space, kept.key, perf_counter() - began))
+                service.observe(ended(visitor.space, kept.key, perf_counter() - began))
                 await _send(send, kept.body)
                 return
         else:
@@ -237,7 +237,7 @@ def _applied(prefers: str) -> list[tuple[bytes, bytes]]:
     return [] if wait is None else [(b"preference-applied", f"wait={wait[1]}".encode())]
 
 
-def _ignore(future: "asyncio.Future[Any]") -> None:
+def _ignore(future: asyncio.Future[Any]) -> None:
     """The run tells its own story; nobody waits here any more."""
     if not future.cancelled():
         future.exception()

@@ -18,6 +18,8 @@ from sameas.extraction.run_record import SCOPE, ontology_tag
 from sameas.extraction.runs import RunNotFoundError
 from sameas.extraction.service import results_id
 from sameas.identity.ids import uuid7
+from sameas.once.observe import Removed
+from sameas.once.store import Selection
 from sameas.ontology.errors import OntologyError
 from sameas.ontology.review import review_ontology
 from sameas.server import examples
@@ -184,6 +186,7 @@ async def _delete(asked: Asked, owner: str, ontology_id: str) -> int:
     removed = 0
     for space in service.spaces.all() if owner == SHARED else service.spaces.of_tenant(owner):
         removed += await asyncio.to_thread(_remove_all, space.runs, old)
+    service.observe(Removed("forgotten", removed, Selection(scope=SCOPE)))
     removed += await service.engine.forget_where(
         tenant=None if owner == SHARED else owner, scope=SCOPE, tag=ontology_tag(old)
     )
@@ -202,6 +205,7 @@ async def _clear(asked: Asked, tenant: str) -> int:
     removed = 0
     for space in service.spaces.of_tenant(tenant):
         removed += await asyncio.to_thread(_remove_all, space.runs, None)
+    service.observe(Removed("forgotten", removed, Selection(scope=SCOPE)))
     removed += await service.engine.forget_where(tenant=tenant, scope=SCOPE)
     await service.publish(type="cache-cleared", tenant=tenant)
     return removed

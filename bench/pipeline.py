@@ -1,0 +1,236 @@
+"""Figures of the model path: a server of fixed latency, our own work for each call, memory, and what caches save.
+
+`python -m bench pipeline [--latency S] [--slots C] [--chunks N] [--long N]`. The server is a process of its own on
+loopback, so that its work is not counted as ours. Everything between is real: HTTP, SQLite, files.
+"""
+
+import argparse
+import asyncio
+import math
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from sameas import open_async_store
+from sameas.extraction.chunking import ChunkSettings
+from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.prompted.settings import ExtractionMode
+from sameas.extraction.service import Extraction, ExtractionService
+from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.memo import CallMemo
+from sameas.llm.models import Ask, Model, Reply, Usage, open_model
+from sameas.llm.windows import RateLimits
+from sameas.once.engine import AsyncEngine
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import read_ontology
+from tests.servers.model_oracle import Fact, Oracle, Seen
+from tests.servers.model_script import Call, Step, says
+from tests.servers.model_server import ModelServer
+
+from .extraction import ONTOLOGY
+
+# A paragraph of one sentence is a chunk.
+CHUNKS = ChunkSettings(window=100, limit=2000)
+FILLER = "nothing of note was said about it and the meeting went on for a while in the usual manner, " * 4
+SAID = re.compile(r"(\w+ Stone) works for (\w+ Robotics)")
+TARGETS = {"time": 1.05, "cpu": 3.0, "cached": 5.0, "memoised": 1.5}
+
+
+class Setup(NamedTuple):
+    """A service with its extractor."""
+
+    service: ExtractionService
+    extractor: ModelExtractor
+    index: OntologyIndex
+    slots: int
+
+    async def extract(self, text: str | Iterator[str]) -> Extraction:
+        return await self.service.extract(
+            text,
+            ontology=self.index.ontology,
+            extractor=self.extractor,
+            settings=PipelineSettings(chunking=CHUNKS, concurrency=self.slots),
+        )
+
+
+def paragraphs(count: int, *, every: int = 1) -> Iterator[str]:
+    """A paragraph, and so a chunk, for each number; one in `every` says something."""
+    for number in range(count):
+        said = f"Person{number} Stone works for Acme{number} Robotics, " if number % every == 0 else ""
+        yield f"{said}{FILLER}as number {number} of the minutes says.\n\n"
+
+
+def facts(text: str) -> list[Fact]:
+    return [(match[1], "works for", match[2]) for match in SAID.finditer(text)]
+
+
+ORACLE = Oracle(facts)
+
+
+class LocalModel:
+    """The oracle without a network, for memory: it answers at once."""
+
+    name = "local:oracle"
+    price = None
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4 + 1
+
+    async def ask(self, ask: Ask) -> Reply:
+        import msgspec
+
+        system, user = ask.messages[0].content, ask.messages[1].content
+        text = msgspec.json.encode(ORACLE.answer(ask.schema_name, Seen.of(system, user))).decode()
+        return Reply(
+            text, Usage(self.count_tokens(system + user), self.count_tokens(text), reported=True), "stop", self.name
+        )
+
+    async def close(self) -> None:
+        pass
+
+
+@asynccontextmanager
+async def setup(
+    home: Path, model: Model, *, slots: int, store: Path | None = None, mode: ExtractionMode = "two-stage"
+) -> AsyncIterator[Setup]:
+    index = OntologyIndex(read_ontology(ONTOLOGY, extension=".ttl"))
+    limits = RateLimits(requests_per_minute=10**6, tokens_per_minute=10**9, max_concurrent=slots)
+    async with open_async_store(f"sqlite:///{(store or home) / 'sameas.db'}") as opened:
+        control = ModelControl(limiter=CentralRateLimiterService(limits), memo=CallMemo(AsyncEngine(opened)))
+        extractor = ModelExtractor(index, model, control=control, settings=PromptSettings(mode=mode))
+        try:
+            yield Setup(ExtractionService(home=home, store=opened), extractor, index, slots)
+        finally:
+            await model.close()
+
+
+@contextmanager
+def served(latency: float) -> Iterator[str]:
+    """The address of a server with this latency, in a process of its own."""
+    command = [sys.executable, "-m", "bench.pipeline", "--serve", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def serve(latency: float) -> None:
+    def answer(call: Call) -> Step:
+        return says(ORACLE(call), latency=latency)
+
+    with ModelServer(answer) as server:
+        print(f"{server.url}#oracle", flush=True)
+        sys.stdin.read()
+
+
+async def with_latency(address: str, *, latency: float, slots: int, chunks: int, mode: ExtractionMode) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        async with setup(home, open_model(address), slots=slots, mode=mode) as ours:
+            # The clients' packages take seconds to load, once; an idle server has no connections yet.
+            await ours.extract("Warm0 Stone works for Acme0 Robotics.")
+            began, cpu = time.perf_counter(), time.process_time()
+            done = await ours.extract("".join(paragraphs(chunks)))
+            took, cpu = time.perf_counter() - began, time.process_time() - cpu
+            calls = sum(row.calls for row in done.metadata.usage)
+            ideal = math.ceil(calls / slots) * latency
+            assert done.metadata.status == "complete", done.metadata.missing[:3]
+            assert done.metadata.chunks == chunks
+            print(
+                f"{mode:<10}        {chunks} chunks, {calls} calls, {slots} slots, latency {latency:g} s: {took:.2f} s, "
+                f"{took / ideal:.3f}x of the ideal {ideal:.2f} s{_verdict(took / ideal, TARGETS['time'])}; own CPU "
+                f"{1000 * cpu / calls:.2f} ms a call{_verdict(1000 * cpu / calls, TARGETS['cpu'])}"
+            )
+            if mode == "two-stage":
+                await caches(home, ours, "".join(paragraphs(chunks)), open_model(address))
+
+
+async def caches(home: Path, ours: Setup, text: str, model: Model) -> None:
+    times = []
+    for _ in range(30):
+        began = time.perf_counter()
+        assert (await ours.extract(text)).replayed
+        times.append(1000 * (time.perf_counter() - began))
+    print(f"cached result     {median(times):.2f} ms in process{_verdict(median(times), TARGETS['cached'])}")
+    with tempfile.TemporaryDirectory() as other:
+        # Another folder, so that neither the result nor the checkpoints are there: only the memo of calls.
+        async with setup(Path(other), model, slots=ours.slots, store=home) as fresh:
+            began = time.perf_counter()
+            done = await fresh.service.extract(
+                text,
+                ontology=fresh.index.ontology,
+                extractor=fresh.extractor,
+                settings=PipelineSettings(chunking=CHUNKS, concurrency=ours.slots),
+                base="urn:again:",
+            )
+            took = time.perf_counter() - began
+            hits, calls = (sum(getattr(row, name) for row in done.metadata.usage) for name in ("memo_hits", "calls"))
+            print(
+                f"memoised run      {done.metadata.chunks} chunks, {hits} calls remembered, {calls} made: {took:.2f} s"
+                f"{_verdict(took, TARGETS['memoised'])}"
+            )
+
+
+def memory(short: int, long: int) -> None:
+    # Each in a process of its own: what one leaves behind would hide what the other needs.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
+        (first, _, _), (peak, kept, took) = processes.map(_remembering, (short, long))
+    print(
+        f"memory            {long} chunks peak {peak:.0f} MB, {peak - first:.1f} MB over {short} chunks "
+        f"(results of {kept:.1f} MB, text of {sum(map(len, paragraphs(long, every=50))) / 1e6:.1f} MB; {took:.0f} s)"
+    )
+
+
+def _remembering(chunks: int) -> tuple[float, float, float]:
+    """The peak of memory, the size of the results, and the seconds of a run in which few chunks say anything."""
+
+    async def work() -> Extraction:
+        with tempfile.TemporaryDirectory() as folder:
+            async with setup(Path(folder), LocalModel(), slots=4) as ours:
+                return await ours.extract(paragraphs(chunks, every=50))
+
+    began = time.perf_counter()
+    done = asyncio.run(work())
+    assert done.metadata.chunks == chunks
+    kept = sum(file.size for name, file in done.metadata.files.items() if name != "events.jsonl") / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, kept, time.perf_counter() - began
+
+
+def _verdict(figure: float, target: float) -> str:
+    return f" (at most {target:g}: {'yes' if figure <= target else 'MISSED'})"
+
+
+def main(*arguments: str) -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(prog="bench pipeline", description=__doc__)
+    parser.add_argument("--latency", type=float, default=0.25, help="seconds that the server takes for a reply")
+    parser.add_argument("--slots", type=int, default=8, help="calls at a time")
+    parser.add_argument("--chunks", type=int, default=200)
+    parser.add_argument("--long", type=int, default=10_000, help="chunks of the long text")
+    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.serve is not None:
+        serve(asked.serve)
+        return
+    modes: tuple[ExtractionMode, ...] = ("two-stage", "joint")
+    with served(asked.latency) as address:
+        for mode in modes:
+            asyncio.run(with_latency(address, latency=asked.latency, slots=asked.slots, chunks=asked.chunks, mode=mode))
+    memory(100, asked.long)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

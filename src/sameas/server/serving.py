@@ -1,0 +1,85 @@
+"""The process: uvicorn with the application, and an end that loses nothing.
+
+Rule: on SIGTERM no new work is taken; streams end and sockets close with 1012, so that clients come back elsewhere;
+runs finish within the grace time. What does not finish is handed over: its claim is given back, and the process ends at
+once, as if it had been killed, so that the run's journal has no word of an end that was none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+
+from sameas.server.app import App
+from sameas.server.authentication import open_entry
+from sameas.server.logs import RequestLog, configure_logging
+from sameas.settings import Settings
+
+_LOG = logging.getLogger("sameas.server")
+# What uvicorn may take after the streams are closed, before it cuts connections that are still open.
+_CONNECTIONS_CLOSE_WITHIN = 2
+_MAX_HEADER_BYTES = 64 * 1024
+
+
+class Server(uvicorn.Server):
+    """A server that tells the service first when it has to stop."""
+
+    def __init__(self, config: uvicorn.Config, app: App) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            for server in self.servers:
+                for bound in server.sockets:
+                    host, port = bound.getsockname()[:2]
+                    _LOG.warning("sameas serves on http://%s:%s", host, port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._app.service.send_away()
+        await super().shutdown(sockets)
+
+
+def serve(settings: Settings, *, quiet: bool = False) -> None:
+    """Serve until told to stop."""
+    configure_logging()
+    entry = open_entry(settings)
+    app = App(settings, entry, log=RequestLog(enabled=not quiet))
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        ws_max_size=settings.max_body,
+        ws_ping_interval=20.0,
+        ws_ping_timeout=20.0,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_CONNECTIONS_CLOSE_WITHIN + round(settings.grace),
+        lifespan="on",
+    )
+    server = Server(config, app)
+    _run(server)
+    entry.close()
+    if app.handed_over:
+        sys.stderr.flush()
+        os._exit(0)
+    if not server.started:
+        sys.exit(1)
+
+
+def _run(server: Server) -> Any:
+    if sys.platform == "win32":
+        return asyncio.run(server.serve())
+    import uvloop
+
+    return uvloop.run(server.serve())

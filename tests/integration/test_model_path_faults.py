@@ -1,0 +1,311 @@
+"""The model path against a server that misbehaves: the run says what happened, spends what it may, loses nothing."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sameas.extraction.events import (
+    BudgetWarning,
+    ErrorRecoverable,
+    ExtractionCompleted,
+    RateLimited,
+    StageCompleted,
+    TimeoutWarning,
+)
+from sameas.extraction.service import Extraction
+from sameas.llm.prices import Price
+from sameas.llm.timeouts import STAGE_TIMEOUTS, StageTimeout
+from sameas.llm.windows import RateLimits
+from tests.servers.model_oracle import asked
+from tests.servers.model_script import (
+    Call,
+    Step,
+    drips,
+    empty,
+    garbage,
+    held,
+    refuses,
+    resets,
+    runs_out,
+    says,
+    status,
+    truncated,
+)
+from tests.servers.model_server import ModelServer
+
+from .model_path import ORACLE, ModelPath, document, expected, model_path, sentence, stated
+
+CHUNKS = 6
+BAD = 2
+WITHIN = 30.0
+USED = (500, 20)
+
+
+def good(call: Call) -> Step:
+    return says(ORACLE(call), usage=USED)
+
+
+def bad_at(step: Step | Callable[[], Step], *, schema: str = "EntityReply") -> Callable[[Call], Step]:
+    """Whatever is asked about one chunk goes wrong in one way."""
+
+    def answer(call: Call) -> Step:
+        if call.schema_name == schema and sentence(BAD) in asked(call):
+            return step() if callable(step) else step
+        return good(call)
+
+    return answer
+
+
+FAULTS: dict[str, tuple[Step, str, int]] = {
+    # What is sent, the code that the run names, and how many calls the bad chunk takes.
+    "server error": (status(500), "server", 3),
+    "overloaded": (status(503), "overloaded", 3),
+    "reset in mid-reply": (resets(), "network", 3),
+    "closed in mid-reply": (resets(by="close"), "network", 3),
+    "garbage": (garbage(), "malformed", 3),
+    "truncated body": (truncated(), "malformed", 3),
+    "no choices": (empty(), "malformed", 3),
+    "text instead of JSON": (says("Sure! Here are the entities."), "invalid_reply", 2),
+    "JSON that is cut": (says('{"entities":[{"name":"Pers'), "invalid_reply", 2),
+    "wrong schema": (says({"entities": "none", "values": []}), "invalid_reply", 2),
+    "another schema": (says({"answer": 42}), "invalid_reply", 2),
+    "out of tokens": (runs_out(), "truncated_reply", 2),
+    "refusal": (refuses(), "model_refused", 1),
+    "bad request": (status(400), "bad_request", 1),
+    "asked to wait": (status(429, retry_after=0.01), "rate_limited", 9),
+    "a byte now and then": (drips("x" * 4000, every=0.05), "timeout", 3),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_bad_chunk_is_named_the_others_are_done_and_the_next_request_does_the_rest(name: str, tmp_path: Path) -> None:
+    step, code, tries = FAULTS[name]
+
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=0.6) as path:
+            part = await path.extract(document(CHUNKS))
+            assert [(gap.stage, gap.chunk_index) for gap in part.metadata.missing] == [("entity_extraction", BAD)]
+            assert part.metadata.missing[0].code == code
+            assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
+            assert stated(part) == expected(set(range(CHUNKS)) - {BAD})
+            assert sum(sentence(BAD) in asked(call) for call in server.calls) == tries
+            assert server.most_at_once <= 4
+            failures = [event for event in path.told(ErrorRecoverable) if event.chunk_index == BAD]
+            assert [event.error.code for event in failures] == [code]
+            assert [event.partial for event in path.told(StageCompleted) if event.stage == "entity_extraction"] == [
+                True
+            ]
+            assert path.told(ExtractionCompleted)[0].summary.outcome == "PARTIAL_EARLY_EXIT"
+            _accounts_match(server, part)
+            server.rescript(good)
+            before = len(server.calls)
+            whole = await path.extract(document(CHUNKS))
+            assert whole.metadata.outcome == "COMPLETE"
+            assert stated(whole) == expected(range(CHUNKS))
+            assert all(sentence(BAD) in asked(call) for call in server.calls[before:])
+            assert len(server.calls) - before == 2
+
+    with ModelServer(bad_at(step)) as server:
+        asyncio.run(work(server))
+
+
+def _accounts_match(server: ModelServer, part: Extraction) -> None:
+    """Every call is in the accounts, and good replies with exactly what they cost."""
+    rows = part.metadata.usage
+    assert sum(row.calls for row in rows) == len(server.calls)
+    relations = next(row for row in rows if row.stage == "relation_extraction")
+    assert (relations.input_tokens, relations.output_tokens) == (5 * USED[0], 5 * USED[1])
+
+
+def test_a_failed_relation_question_keeps_the_entities(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            part = await path.extract(document(1 + BAD)[document(BAD + 1).index(sentence(BAD)) :])
+            assert part.metadata.outcome == "PARTIAL_ENTITY_ONLY"
+            assert len(part.graph.entities) == 2
+            assert [gap.stage for gap in part.metadata.missing] == ["relation_extraction"]
+
+    with ModelServer(bad_at(status(500), schema="RelationReply")) as server:
+        asyncio.run(work(server))
+
+
+def test_a_429_without_retry_after_is_waited_for_and_told(tmp_path: Path) -> None:
+    first = threading.Event()
+
+    def once(call: Call) -> Step:
+        if not first.is_set():
+            first.set()
+            return status(429)
+        return good(call)
+
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            whole = await path.extract(document(CHUNKS))
+            assert whole.metadata.outcome == "COMPLETE"
+            assert path.told(RateLimited)
+            assert len(server.calls) == 2 * CHUNKS + 1
+
+    with ModelServer(once) as server:
+        asyncio.run(work(server))
+
+
+def test_the_limits_hold_and_waiting_is_told_and_does_not_count_as_work(tmp_path: Path) -> None:
+    limits = RateLimits(requests_per_minute=1000, tokens_per_minute=10**9, max_concurrent=1)
+    tight = {**STAGE_TIMEOUTS, "entity_extraction": StageTimeout(2_000, 3_000)}
+
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, limits=limits, timeouts=tight) as path:
+            import msgspec
+
+            path.settings = msgspec.structs.replace(path.settings, concurrency=CHUNKS)
+            whole = await path.extract(document(CHUNKS))
+            assert whole.metadata.outcome == "COMPLETE"
+            assert {event.reason for event in path.told(RateLimited)} == {"concurrent"}
+            assert server.most_at_once == 1
+
+    with ModelServer(good) as server:
+        asyncio.run(work(server))
+
+
+def test_a_hard_limit_ends_the_chunk_and_is_told(tmp_path: Path) -> None:
+    tight = {**STAGE_TIMEOUTS, "entity_extraction": StageTimeout(100, 1_500)}
+    gate = threading.Event()
+
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeouts=tight) as path:
+            part = await path.extract(document(CHUNKS))
+            assert [(gap.chunk_index, gap.code) for gap in part.metadata.missing] == [(BAD, "timed_out")]
+            warnings = [event.limit for event in path.told(TimeoutWarning) if event.chunk_index == BAD]
+            assert warnings == ["soft", "hard"]
+
+    with ModelServer(bad_at(held(gate))) as server:
+        asyncio.run(work(server))
+        gate.set()
+
+
+@pytest.mark.parametrize("usage", [(), (0, 0), (-5, 10**9), ("many", None)], ids=str)
+def test_wrong_counts_of_tokens_are_replaced_by_our_own(usage: tuple[Any, ...], tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            whole = await path.extract(document(2))
+            assert whole.metadata.outcome == "COMPLETE"
+            for row in whole.metadata.usage:
+                assert row.unreported == row.calls
+                assert 200 * row.calls < row.tokens < 1500 * row.calls
+
+    with ModelServer(lambda call: says(ORACLE(call), usage=usage)) as server:
+        asyncio.run(work(server))
+
+
+def test_the_circuit_opens_after_five_failures_and_the_rest_fails_at_once(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            none = await path.extract(document(40))
+            assert none.metadata.outcome == "EMPTY"
+            assert len(none.metadata.missing) == 40
+            # Five, and what was under way at that moment.
+            assert 5 <= len(server.calls) <= 5 + 4
+            codes = [event.error.code for event in path.told(ErrorRecoverable) if event.chunk_index is None]
+            assert "circuit_open" in codes
+            assert {gap.code for gap in none.metadata.missing} <= {"server", "circuit_open"}
+        server.rescript(good)
+        # Another process, or the same one two minutes later.
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            assert stated(await path.extract(document(40))) == expected(range(40))
+
+    with ModelServer(status(500)) as server:
+        asyncio.run(work(server))
+
+
+def test_a_token_limit_stops_cleanly_and_the_accounts_are_exact(tmp_path: Path) -> None:
+    limit = 30_000
+
+    async def stopped(path: ModelPath, server: ModelServer) -> Extraction:
+        part = await path.extract(document(60))
+        spent = sum(row.tokens for row in part.metadata.usage)
+        assert spent == len(server.calls) * sum(USED)
+        assert spent <= limit
+        assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
+        assert path.told(BudgetWarning)
+        return part
+
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, control={"max_tokens": limit}) as path:
+            part = await stopped(path, server)
+            assert 0 < len(stated(part)) < 60
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            before = len(server.calls)
+            whole = await path.extract(document(60))
+            assert stated(whole) == expected(range(60))
+            assert len(server.calls) == 120
+            assert len(server.calls) - before < 120
+
+    with ModelServer(good) as server:
+        asyncio.run(work(server))
+
+
+def test_a_cost_limit_stops_cleanly(tmp_path: Path) -> None:
+    price = Price(input=Decimal(1), output=Decimal(10))
+    limit = Decimal("0.02")
+
+    async def work(server: ModelServer) -> None:
+        async with (
+            asyncio.timeout(WITHIN),
+            model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path,
+        ):
+            part = await path.extract(document(60))
+            cost = sum((row.cost for row in part.metadata.usage if row.cost is not None), Decimal(0))
+            assert cost == len(server.calls) * price.cost(input_tokens=USED[0], output_tokens=USED[1])
+            assert Decimal(0) < cost <= limit
+            assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
+
+    with ModelServer(good) as server:
+        asyncio.run(work(server))
+
+
+def test_what_was_known_before_is_named_so_when_nobody_answers(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+            assert (await path.extract(document(CHUNKS))).metadata.outcome == "PARTIAL_EARLY_EXIT"
+            server.rescript(status(400))
+            again = await path.extract(document(CHUNKS))
+            assert again.metadata.outcome == "FALLBACK_CACHE"
+            assert stated(again) == expected(set(range(CHUNKS)) - {BAD})
+
+    with ModelServer(bad_at(status(400))) as server:
+        asyncio.run(work(server))
+
+
+def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    def slow_at_the_end(call: Call) -> Step:
+        return held(gate, ORACLE(call)) if call.number >= 15 else good(call)
+
+    with ModelServer(slow_at_the_end) as server:
+        command = [sys.executable, "-m", "tests.integration.model_path_process", server.url, str(tmp_path), "10"]
+        root = Path(__file__).resolve().parents[2]
+        with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+            # All four workers are stuck: each has kept its earlier answers before it asked again.
+            server.wait_for_calls(19, within_seconds=60)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(10)
+        in_flight = len(server.calls) - server.answered
+        assert in_flight == 4
+        gate.set()
+        server.rescript(good)
+        before = len(server.calls)
+        again = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
+        assert again.stdout.split() == ["complete", "10"]
+        repeated = {asked(call) for call in server.calls[:before]} & {asked(call) for call in server.calls[before:]}
+        assert len(repeated) <= in_flight
+        assert len(server.calls) <= 20 + in_flight
