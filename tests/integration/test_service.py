@@ -333,7 +333,9 @@ def test_a_held_key_is_released_for_the_next_caller(tmp_path):
         extract(service, SLOW_REQUEST, headers={"Prefer": "respond-async"})
         assert hold.reached.wait(WITHIN)
         (held,) = service.client.get("/api/v1/keys", params={"state": "held"}).json()["keys"]
-        released = service.client.post("/api/v1/keys/release", json={"key": held["key"], "reason": "its worker is dead"})
+        released = service.client.post(
+            "/api/v1/keys/release", json={"key": held["key"], "reason": "its worker is dead"}
+        )
         assert released.json()["done"] == "released"
         hold.let_go()
         assert extract(service, SLOW_REQUEST).json()["status"] == "complete"

@@ -1,10 +1,13 @@
-"""The storm itself: eight processes, a killer, sleepers that outlive their lease, and a store that is killed now and then."""
+"""The storm itself: eight processes, a killer, sleepers that outlive their lease, and a store that is killed now and then.
+
+The killer is a process of its own: workers die also while the store is down and while it starts again.
+"""
 
 import os
-import random
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,16 +15,21 @@ from typing import Any
 from sameas import Engine, StoreUnavailable, open_store
 from tests.storm.checker import Verdict, check
 from tests.storm.journal import Journal
+from tests.storm.killer import KILLED, STOPPED, Fury, Killer
 from tests.storm.transactions import SqlalchemyRows, SqliteRows, check_rows
-from tests.storm.worker import Worker
 
 LEASE = 0.4
 # What a scheduler with more processes than cores may add before a waiter looks again.
 GRACE = 0.25
+# How often somebody looks whether the storm is over, in seconds.
+LOOK_EVERY = 0.02
 
 
 class Storm:
-    """`restart`, where given, kills the store and starts it again; `transaction` opens the caller's own transaction."""
+    """`restart`, where given, kills the store and starts it again; `transaction` opens the caller's own transaction.
+
+    It lasts for `seconds`, and on until `kills_at_least` workers were killed, but at most for `seconds_at_most`.
+    """
 
     def __init__(
         self,
@@ -29,97 +37,53 @@ class Storm:
         *,
         seconds: float,
         processes: int = 8,
-        restart: Callable[[], None] | None = None,
+        kills_at_least: int = 0,
+        seconds_at_most: float | None = None,
+        restart: Callable[[], Any] | None = None,
         restart_every: float = 2.0,
         transaction: SqliteRows | SqlalchemyRows | None = None,
         seed: int = 1,
     ) -> None:
         self._url = url
-        self._seconds = seconds
-        self._processes = processes
+        self._fury = Fury(processes, LEASE, seconds, kills_at_least, seconds_at_most or seconds)
         self._restart = restart
         self._restart_every = restart_every
         self._transaction = transaction
-        self._random = random.Random(seed)
-        self._workers: set[int] = set()
-        self._stopped: dict[int, float] = {}
+        self._seed = seed
         self.kills = self.stops = self.restarts = 0
 
     def run(self) -> Verdict:
         """Let it rage, then check."""
         with tempfile.TemporaryDirectory() as folder:
             journal = Journal(Path(folder, "journal"))
-            ends_at = time.monotonic() + self._seconds
-            try:
-                self._rage(journal, ends_at)
-            finally:
-                self._end_all()
+            killer = Killer(self._url, journal, fury=self._fury, seed=self._seed, transaction=self._transaction)
+            self._weather(killer.start())
+            lines = journal.lines()
+            blows = Counter(line.what for line in lines)
+            self.kills, self.stops = blows[KILLED], blows[STOPPED]
             with Engine(self._open_patiently()) as engine:
-                verdict = check(journal.lines(), engine, lease=LEASE, grace=GRACE)
+                verdict = check(lines, engine, lease=LEASE, grace=GRACE)
                 if self._transaction is not None:
                     check_rows(self._transaction.rows(), engine, verdict)
             journal.close()
         return verdict
 
-    def _rage(self, journal: Journal, ends_at: float) -> None:
+    def _weather(self, killer: int) -> None:
+        """Restart the store from time to time until the killer has had enough."""
         restart_at = time.monotonic() + self._restart_every
-        while (now := time.monotonic()) < ends_at:
-            while len(self._workers) < self._processes:
-                self._fork(journal, ends_at)
-            time.sleep(self._random.uniform(0.01, 0.04))
-            self._wake_sleepers(now)
-            victim = self._random.choice(sorted(self._workers))
-            if self._random.random() < 0.15 and victim not in self._stopped:
-                os.kill(victim, signal.SIGSTOP)
-                self._stopped[victim] = now + LEASE * self._random.uniform(1.2, 2.0)
-                self.stops += 1
-            else:
-                self._kill(victim)
-                self.kills += 1
-            if self._restart is not None and now >= restart_at:
-                self._restart()
-                self.restarts += 1
-                restart_at = time.monotonic() + self._restart_every
-
-    def _fork(self, journal: Journal, ends_at: float) -> None:
-        seed = self._random.getrandbits(32)
-        child = os.fork()
-        if child:
-            self._workers.add(child)
-            return
-        status = 1
+        ended = 0
         try:
-            # A worker that is born while the store is down waits for it, as a supervisor would start it again.
-            while True:
-                try:
-                    worker = Worker(
-                        self._url, journal, lease=LEASE, until=ends_at, seed=seed, transaction=self._transaction
-                    )
-                    break
-                except StoreUnavailable:
-                    time.sleep(0.02)
-            worker.run()
-            status = 0
-        except BaseException as error:  # noqa: BLE001 - a child must never return into its parent's code
-            journal.write("crashed", result=repr(error))
+            while not ended:
+                time.sleep(LOOK_EVERY)
+                ended, _ = os.waitpid(killer, os.WNOHANG)
+                if not ended and self._restart is not None and time.monotonic() >= restart_at:
+                    self._restart()
+                    self.restarts += 1
+                    restart_at = time.monotonic() + self._restart_every
         finally:
-            os._exit(status)
-
-    def _wake_sleepers(self, now: float) -> None:
-        for worker, until in list(self._stopped.items()):
-            if now >= until:
-                del self._stopped[worker]
-                os.kill(worker, signal.SIGCONT)
-
-    def _kill(self, worker: int) -> None:
-        os.kill(worker, signal.SIGKILL)
-        os.waitpid(worker, 0)
-        self._workers.discard(worker)
-        self._stopped.pop(worker, None)
-
-    def _end_all(self) -> None:
-        for worker in list(self._workers):
-            self._kill(worker)
+            if not ended:
+                os.kill(killer, signal.SIGTERM)
+                os.waitpid(killer, 0)
 
     def _open_patiently(self) -> Any:
         deadline = time.monotonic() + 20

@@ -94,6 +94,7 @@ async def open_model_path(
                     todo="Give --max-tokens, or name a file with its price in SAMEAS_PRICES",
                     code=ExitCode.USAGE,
                 )
+    settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
         memo = CallMemo(AsyncEngine(store), settings.tenant)
         control = ModelControl(

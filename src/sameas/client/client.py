@@ -41,6 +41,7 @@ T = TypeVar("T")
 
 # A run may take long, but a server that is alive says so on every stream more often than this.
 _TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+NOTHING_FOLLOWS = 204
 _STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
@@ -111,6 +112,8 @@ class Client:
                 with self._http.stream(**_words(events_of(key, after=before)), timeout=_STREAM_TIMEOUT) as answer:
                     if answer.status_code >= 400:
                         raise ServiceError.of(answer.status_code, answer.read())
+                    if answer.status_code == NOTHING_FOLLOWS:
+                        return
                     for line in answer.iter_lines():
                         event = reader.take(line)
                         if event is not None:
@@ -250,6 +253,8 @@ class AsyncClient:
                 async with self._http.stream(**send, timeout=_STREAM_TIMEOUT) as answer:
                     if answer.status_code >= 400:
                         raise ServiceError.of(answer.status_code, await answer.aread())
+                    if answer.status_code == NOTHING_FOLLOWS:
+                        return
                     async for line in answer.aiter_lines():
                         event = reader.take(line)
                         if event is not None:

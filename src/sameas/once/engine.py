@@ -2,6 +2,10 @@
 
 Both drive the same script (`sameas.once.call`); what differs is how a command is performed, how one waits, and how the
 caller's function is called.
+
+Most calls need little of it and begin the quick way (`_answer`). An answer that is at hand in this process is given at
+once; else, where nobody in this process is at the key, the claim is sent before anything else is made, and a replay
+ends the call there. Whatever else the claim says, and every call that follows or is observed, is the script's.
 """
 
 from __future__ import annotations

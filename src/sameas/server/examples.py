@@ -48,6 +48,11 @@ RUN: dict[str, Any] = {
     "events": [{"timestamp": INSTANT, "type": "started"}],
     "errors": [],
     "outcome": "COMPLETE",
+    "extractor": {"name": "lexicon", "version": "1"},
+    "settings": {},
+    "base": "urn:sameas:",
+    "textHash": "9f" * 32,
+    "extractionParamsHash": "7c" * 32,
 }
 ACCEPTED: dict[str, Any] = {
     "idempotencyKey": KEY,

@@ -106,6 +106,8 @@ def _response(reply: Reply) -> dict[str, Any]:
             # Text that is not JSON has no schema that a JSON validator could use.
             content = {"example": reply.example}
         response["content"] = dict.fromkeys(reply.media_types, content)
+    for media in reply.also:
+        response["content"].setdefault(media, {"example": ""})
     if reply.headers:
         response["headers"] = {name: {"schema": {"type": "string"}} for name in reply.headers}
     return response

@@ -37,6 +37,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     example: Any = None
     media_types: tuple[str, ...] = ("application/json",)
     headers: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    """Media types of bodies that are not described: files as they were put."""
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,6 +101,8 @@ class Service:
         left = await self.do(self.runner.wait(self.settings.grace if grace is None else grace))
         if left:
             await self.do(self.runner.hand_over())
+            # Not a step further: what a replaced worker still did would only confuse those who listen.
+            await asyncio.to_thread(self._workshop.freeze)
             _LOG.warning("%d runs are handed over to the next server", left)
             return left
         await self.do(self._shut())

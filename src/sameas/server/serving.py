@@ -10,14 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 
 from sameas.server.app import App
-from sameas.server.authentication import open_entry
+from sameas.server.authentication import Entry, open_entry
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.settings import Settings
 
@@ -34,6 +38,19 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """SIGTERM and Ctrl-C ask for an end, and are not raised again after it: a stop that went well is no death."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
@@ -47,11 +64,11 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: Settings, *, quiet: bool = False) -> None:
+def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None) -> None:
     """Serve until told to stop."""
     configure_logging()
-    entry = open_entry(settings)
-    app = App(settings, entry, log=RequestLog(enabled=not quiet))
+    door = entry or open_entry(settings)
+    app = App(settings, door, log=RequestLog(enabled=not quiet))
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -69,7 +86,7 @@ def serve(settings: Settings, *, quiet: bool = False) -> None:
     )
     server = Server(config, app)
     _run(server)
-    entry.close()
+    door.close()
     if app.handed_over:
         sys.stderr.flush()
         os._exit(0)

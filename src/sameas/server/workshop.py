@@ -20,6 +20,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._frozen = False
         self._thread = threading.Thread(target=self._run, name="sameas-workshop", daemon=True)
 
     @property
@@ -37,6 +38,12 @@ class Workshop:
         """Begin a coroutine there; cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
+    def freeze(self) -> None:
+        """Stop where everything stands, without cancelling anything: the process is about to end."""
+        self._frozen = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
     def close(self) -> None:
         """End the loop; what still runs in it is cancelled and waited for."""
         if not self._thread.is_alive():
@@ -48,6 +55,8 @@ class Workshop:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            if self._frozen:
+                return
             left = asyncio.all_tasks(self._loop)
             for task in left:
                 task.cancel()
@@ -55,4 +64,5 @@ class Workshop:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
         finally:
-            self._loop.close()
+            if not self._frozen:
+                self._loop.close()

@@ -8,6 +8,8 @@ one that broke, or whose caller went away before the reply, is not used again.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Self, cast
 
@@ -21,6 +23,7 @@ pack = cast(Callable[[Request], bytes], hiredis.pack_command)
 
 _READ_SIZE: Final = 65_536
 _CLOSED: Final = "the server closed the connection"
+_TOO_LATE: Final = "no answer in time"
 _CLASSES: Final = {"NOSCRIPT": NoScriptError, "READONLY": ReadOnlyError}
 
 
@@ -33,28 +36,35 @@ class Wire:
         connection.connect()
         self._connection = connection
         self._socket = connection._sock
+        _wait_in_the_kernel(self._socket)
         self._reader: Any = _new_reader()
         self._buffer = bytearray(_READ_SIZE)
 
     def ask(self, packed: bytes) -> Any:
         """One request and its reply; a refusal is raised."""
-        reader, buffer, socket = self._reader, self._buffer, self._socket
-        socket.sendall(packed)
-        reply = False
-        while reply is False:
-            size = socket.recv_into(buffer)
-            if size == 0:
-                raise redis.ConnectionError(_CLOSED)
-            reader.feed(buffer, 0, size)
-            reply = reader.gets()
+        reader, buffer, peer = self._reader, self._buffer, self._socket
+        try:
+            peer.sendall(packed)
+            reply = False
+            while reply is False:
+                size = peer.recv_into(buffer)
+                if size == 0:
+                    raise redis.ConnectionError(_CLOSED)
+                reader.feed(buffer, 0, size)
+                reply = reader.gets()
+        except BlockingIOError:
+            raise redis.TimeoutError(_TOO_LATE) from None
         if isinstance(reply, RedisError):
             raise reply
         return reply
 
     def ask_many(self, requests: Sequence[Request]) -> list[Any]:
         """Requests in one go; the reply to one that was refused is its error."""
-        self._socket.sendall(b"".join(map(pack, requests)))
-        return [self._read() for _ in requests]
+        try:
+            self._socket.sendall(b"".join(map(pack, requests)))
+            return [self._read() for _ in requests]
+        except BlockingIOError:
+            raise redis.TimeoutError(_TOO_LATE) from None
 
     def close(self) -> None:
         self._connection.disconnect()
@@ -132,7 +142,7 @@ class AsyncWire(asyncio.Protocol):
         self._replies, self._wanted = [], count
         answered: asyncio.Future[list[Any]] = self._loop.create_future()
         self._answered = answered
-        timer = self._loop.call_later(within, self._fail, redis.TimeoutError("no answer in time"))
+        timer = self._loop.call_later(within, self._fail, redis.TimeoutError(_TOO_LATE))
         self._transport.write(packed)
         try:
             return await answered
@@ -148,6 +158,17 @@ class AsyncWire(asyncio.Protocol):
         self.broken = True
         if self._answered is not None and not self._answered.done():
             self._answered.set_exception(error)
+
+
+def _wait_in_the_kernel(peer: Any) -> None:
+    """Leave the time-out of a plain socket to the kernel; Python's own is a further system call before each other."""
+    seconds = peer.gettimeout()
+    if type(peer) is not socket.socket or seconds is None:
+        return
+    whole, part = divmod(round(seconds * 1_000_000), 1_000_000)
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        peer.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", whole, part))
+    peer.settimeout(None)
 
 
 def _new_reader() -> Any:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from sameas.identity.canonical import Exclusions, canonical_json, parse_json, to
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import MAX_NAMED_FIELDS
 from sameas.web.capture import CHUNK, Spool, TooLarge
+from sameas.web.members import usual_members
 from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
 
@@ -33,8 +33,13 @@ REMEMBERED: Final = 4_096
 # Below this the work is done where the request is; above, in a thread.
 AT_ONCE: Final = 32 * 1_024
 
-_FIELD_HEX: Final = 16
+# Enough to tell that a field changed; the digest of the whole decides.
+_FIELD_BYTES: Final = 8
 _WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
+
+# RFC 2104.
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 Macs = dict[str, bytes]
 RequestLine = tuple[str, str, bytes, bytes]
@@ -48,17 +53,11 @@ class Fingerprints:
     """The fingerprints of one deployment: `secret` keys them."""
 
     def __init__(self, secret: bytes) -> None:
-        self._secret = secret
+        self._mac = _keyed(secret)
         self._seen: OrderedDict[tuple[Any, ...], str] = OrderedDict()
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
-    async def of(
-        self,
-        line: RequestLine,
-        encoding: bytes,
-        body: Spool,
-        policy: RoutePolicy,
-    ) -> str:
+    async def of(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
         """The fingerprint of a request: `line` is its method, path, query and Content-Type."""
         small = body.size <= AT_ONCE
         digest = body.digest() if small else await asyncio.to_thread(body.digest)
@@ -77,19 +76,22 @@ class Fingerprints:
         return print_
 
     def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
-        content_type = line[3]
-        macs = dict(self._line(line[0], line[1], line[2], essence(content_type)))
+        joined, named = self._line(*line)
         if body.size:
-            macs |= self._of_body(content_type, encoding, body, policy)
-        named = {name: mac.hex()[:_FIELD_HEX] for name, mac in macs.items()}
-        whole = self._mac(b"".join([macs[name] for name in sorted(macs)]))
-        return f"{whole.hex()} {msgspec.json.encode(named, order='sorted').decode()}"
+            macs = self._of_body(line[3], encoding, body, policy)
+            names = sorted(macs)
+            joined += b"".join([macs[name] for name in names])
+            digests = [f'{_quoted(name)}:"{macs[name][:_FIELD_BYTES].hex()}"' for name in names]
+            named = ",".join([named, *digests])
+        return f"{self._mac(joined).hex()} {{{named}}}"
 
-    def _of_line(self, method: str, path: str, query: bytes, kind: bytes) -> Macs:
+    def _of_line(self, method: str, path: str, query: bytes, content_type: bytes) -> tuple[bytes, str]:
+        """The request line's own part: digests, and the same in short by name."""
+        kind = essence(content_type)
         fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
-        return {
-            name: self._mac(_labelled(name, value.encode("utf-8", "surrogatepass"))) for name, value in fields.items()
-        }
+        macs = [self._mac(_labelled(name, value.encode("utf-8", "surrogatepass"))) for name, value in fields.items()]
+        named = [f'"{name}":"{mac[:_FIELD_BYTES].hex()}"' for name, mac in zip(fields, macs, strict=True)]
+        return b"".join(macs), ",".join(named)
 
     def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Macs:
         if encoding in _WINDOWS:
@@ -107,6 +109,9 @@ class Fingerprints:
 
     def _of_json(self, body: Spool, exclusions: Exclusions) -> Macs:
         data = body.view()[:]
+        members = None if exclusions else usual_members(data)
+        if members is not None and len(members) <= MAX_NAMED_FIELDS:
+            return {_shown(name): self._mac(pair) for name, pair in members.items()}
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -138,8 +143,21 @@ class Fingerprints:
             return {":body": self._mac(b"parts" + joined)}
         return {_shown(name): self._mac(b"part" + _labelled(name, each.digest())) for name, each in by_name.items()}
 
-    def _mac(self, data: bytes) -> bytes:
-        return hmac.digest(self._secret, data, "sha256")
+
+def _keyed(secret: bytes) -> Callable[[bytes], bytes]:
+    """HMAC-SHA-256 under a secret. The two blocks that depend on the secret alone are hashed once."""
+    block = (secret if len(secret) <= 64 else hashlib.sha256(secret).digest()).ljust(64, b"\0")
+    inner = hashlib.sha256(block.translate(_INNER)).copy
+    outer = hashlib.sha256(block.translate(_OUTER)).copy
+
+    def mac(data: bytes) -> bytes:
+        inside = inner()
+        inside.update(data)
+        outside = outer()
+        outside.update(inside.digest())
+        return outside.digest()
+
+    return mac
 
 
 def essence(content_type: bytes) -> bytes:
@@ -150,6 +168,11 @@ def essence(content_type: bytes) -> bytes:
 def _labelled(name: str, value: bytes) -> bytes:
     raw = name.encode("utf-8", "surrogatepass")
     return b"%d:%b%b" % (len(raw), raw, value)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _quoted(name: str) -> str:
+    return msgspec.json.encode(name).decode()
 
 
 def _shown(name: str) -> str:

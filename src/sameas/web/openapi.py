@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from sameas.web.frameworks import leaves
 from sameas.web.problem import MEDIA_TYPE
-from sameas.web.route import MAX_KEY, RoutePolicy
+from sameas.web.route import MAX_KEY, USUAL_KEY, RoutePolicy
 from sameas.web.table import RouteTable
 
 HEADER: Final = "Idempotency-Key"
 _SCHEMA: Final = "IdempotencyProblem"
+_BARE: Final = "[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*"
 _PUBLISHED: Final = "__sameas_published__"
 
 PROBLEM_SCHEMA: Final[dict[str, Any]] = {
@@ -77,6 +78,14 @@ def amend(document: dict[str, Any], app: Any, table: RouteTable) -> dict[str, An
     return document
 
 
+def _header_pattern(policy: RoutePolicy) -> str:
+    """What the header may be: the key in quotes, or bare where it is a token or a UUID."""
+    quoted = f'"(?:{policy.key_pattern})"'
+    uuid = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+    token = "[A-Za-z][A-Za-z0-9._:-]{0,127}" if policy.key_pattern == USUAL_KEY else f"(?={policy.key_pattern}$){_BARE}"
+    return f"^(?:{quoted}|{token}|{uuid})$"
+
+
 def _describe(operation: dict[str, Any], policy: RoutePolicy, name: str) -> None:
     parameters = operation.setdefault("parameters", [])
     if policy.key != "content" and not any(
@@ -88,13 +97,16 @@ def _describe(operation: dict[str, Any], policy: RoutePolicy, name: str) -> None
                 "in": "header",
                 "required": policy.key == "required",
                 "description": "Names this request: a retry under the same key gets the first answer again.",
-                "schema": {"type": "string", "pattern": f'^"(?:{policy.key_pattern})"$', "maxLength": MAX_KEY + 2},
+                "schema": {"type": "string", "pattern": _header_pattern(policy), "maxLength": MAX_KEY + 2},
             }
         )
     replies = operation.setdefault("responses", {})
     for status, description in REPLIES.items():
         reply = replies.setdefault(status, {"description": description})
         reply.setdefault("content", {})[MEDIA_TYPE] = {"schema": {"$ref": f"#/components/schemas/{_SCHEMA}"}}
+        if status == "400":
+            # What is compared by its bytes may still be refused by the application, in its own way.
+            reply["content"].setdefault("application/json", {})
         if status in ("409", "503"):
             reply.setdefault("headers", {})["Retry-After"] = {"schema": {"type": "integer"}}
     for status, reply in replies.items():

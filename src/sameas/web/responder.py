@@ -56,6 +56,7 @@ class Responder:
     __slots__ = (
         "_body",
         "_gone",
+        "_handled",
         "_headers",
         "_held",
         "_home",
@@ -87,6 +88,7 @@ class Responder:
         self._left: Iterator[bytes] | None = None
         self._read = False
         self._held: AsyncHeld | None = None
+        self._handled: asyncio.Future[None] | None = None
         self._status = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._recorded: Spool | None = None
@@ -204,14 +206,33 @@ class Responder:
         assert self._body is not None
         self._held = held
         self._left = self._body.chunks()
-        handling = asyncio.get_running_loop().create_task(self._handle(held))
+        loop = asyncio.get_running_loop()
+        self._handled = loop.create_future()
+        handling = loop.create_task(self._handle(held))
         self._home.running.add(handling)
-        handling.add_done_callback(self._home.running.discard)
+        handling.add_done_callback(self._ended)
         try:
-            await asyncio.shield(handling)
+            # Not the task itself: it goes on where we are cancelled.
+            await self._handled
         except asyncio.CancelledError:
             self._gone = True
             raise
+
+    def _ended(self, handling: asyncio.Task[None]) -> None:
+        self._home.running.discard(handling)
+        handled = self._handled
+        assert handled is not None
+        if handling.cancelled():
+            handled.cancel()
+            return
+        error = handling.exception()
+        if handled.done():
+            if error is not None:
+                _LOG.error("a handler failed after its client had gone: %s", type(error).__name__)
+        elif error is None:
+            handled.set_result(None)
+        else:
+            handled.set_exception(error)
 
     async def _handle(self, held: AsyncHeld) -> None:
         """The handler's own task."""
@@ -235,13 +256,7 @@ class Responder:
                 self._recorded.close()
 
     async def _failed(self, held: AsyncHeld, error: BaseException) -> None:
-        try:
-            record = await held.give_back(error)
-        except BaseException as raised:
-            if self._gone and raised is error and isinstance(error, Exception):
-                _LOG.error("a handler failed after its client had gone: %s", type(error).__name__)
-                return
-            raise
+        record = await held.give_back(error)
         # Another was faster, and its result was accepted: that is the answer.
         if self._status and self._policy.delivery == "passthrough":
             raise CutOff(str(CutOff.__doc__)) from error
@@ -288,7 +303,7 @@ class Responder:
                 await self._settle()
         elif kind == "http.response.start":
             self._status = message["status"]
-            self._headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
+            self._headers = [(name.lower(), value) for name, value in message.get("headers", ())]
         elif not self._gone:
             await self._send(message)
 
@@ -324,7 +339,7 @@ class Responder:
         assert held is not None
         if kind == "http.response.start":
             self._status = message["status"]
-            self._headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
+            self._headers = [(name.lower(), value) for name, value in message.get("headers", ())]
             self._recorded = Spool()
             await self._out({**message, "headers": [*self._headers, _FRESH]})
         elif kind == "http.response.body":
@@ -382,13 +397,16 @@ class Responder:
                 headers = [
                     (name, b"%d" % len(body)) if name == b"content-length" else (name, value) for name, value in headers
                 ]
-        await self._out({"type": "http.response.start", "status": self._status, "headers": headers})
-        if recorded.on_disk:
-            for chunk in recorded.chunks():
-                await self._out({"type": "http.response.body", "body": chunk, "more_body": True})
-            await self._out({"type": "http.response.body", "body": b""})
-        else:
-            await self._out({"type": "http.response.body", "body": recorded.view()})
+        if self._gone:
+            return
+        try:
+            await self._send({"type": "http.response.start", "status": self._status, "headers": headers})
+            if recorded.on_disk:
+                for chunk in recorded.chunks():
+                    await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await self._send({"type": "http.response.body", "body": b"" if recorded.on_disk else recorded.view()})
+        except OSError:
+            self._gone = True
 
     async def _replay(self, record: ProcessingRecord) -> None:
         kept: Kept = record.result

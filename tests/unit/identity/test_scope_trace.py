@@ -123,3 +123,12 @@ def test_the_sampled_flag_goes_on_and_unknown_ones_do_not(flags, sampled):
     trace = TraceContext.joined([GOOD[:-2] + flags])
     assert trace.sampled is sampled
     assert trace.traceparent.endswith("-01" if sampled else "-00")
+
+
+def test_headers_of_any_length_are_not_read_to_their_end():
+    later = "01" + GOOD[2:] + "-"
+    assert TraceContext.joined([later + "a" * 100]).trace_id == "1" * 32
+    assert TraceContext.joined([later + "a" * 70_000]).trace_id != "1" * 32
+    assert bounded_tracestate(["a=1" + "," * 1_000]) == "a=1"
+    assert bounded_tracestate(["a=1" + "," * 10_000]) == ""
+    assert bounded_tracestate(["a=1", *[","] * 10_000]) == ""

@@ -156,7 +156,10 @@ def test_calls_that_began_before_it_opened_say_nothing(breaker: CircuitBreaker, 
         assert await breaker.phase() == "half_open"
         await succeed(breaker)
         assert await succeed(breaker) == "closed"
+        await fail(breaker, 4)
         assert await breaker.failed(early[7]) is None
+        assert await breaker.succeeded(early[6]) is None
+        assert await fail(breaker) == ["opened"]
 
     run(go())
 

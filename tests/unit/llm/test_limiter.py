@@ -260,6 +260,52 @@ def test_a_call_that_is_cancelled_frees_its_slot_and_stays_counted() -> None:
     assert run_jumping(go()) == pytest.approx(60, abs=0.1)
 
 
+def test_a_call_that_ends_after_its_minute_leaves_the_count_right() -> None:
+    async def go() -> list[float]:
+        limiter = limiter_here(tokens_per_minute=100)
+        async with limiter.slot("run", 90) as permit:
+            await asyncio.sleep(70)
+            permit.reconcile(10)
+        return [await call(limiter, tokens=60) for _ in range(2)]
+
+    assert run_jumping(go()) == [pytest.approx(70, abs=0.1), pytest.approx(130, abs=0.1)]
+
+
+class _Slow(LocalWindows):
+    """Takes a while to be told that a call has ended."""
+
+    async def settle(self, grant: Granted, tokens: int) -> None:
+        await asyncio.sleep(1)
+        await super().settle(grant, tokens)
+
+
+def test_a_cancellation_while_a_slot_is_given_back_does_not_keep_it() -> None:
+    async def go() -> None:
+        windows = _Slow(clock=now)
+        holder = asyncio.create_task(call(CentralRateLimiterService(windows=windows), lasting=5))
+        await asyncio.sleep(1)
+        holder.cancel()
+        await asyncio.sleep(0.5)
+        holder.cancel()
+        await asyncio.wait([holder])
+        assert (holder.cancelled(), windows.in_flight) == (True, 1)
+        await asyncio.sleep(1)
+        assert windows.in_flight == 0
+
+    run_jumping(go())
+
+
+def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
+    async def go() -> float:
+        limiter = limiter_here()
+        async with limiter.slot("run", 1) as permit, limiter.slot("run", 1) as other:
+            permit.failed(error("rate_limited", retry_after=1.0))
+            other.failed(error("rate_limited", retry_after=20.0))
+        return await call(limiter)
+
+    assert run_jumping(go()) >= 20
+
+
 def test_retry_after_is_obeyed_by_every_run_and_never_early() -> None:
     async def go() -> list[float]:
         limiter = limiter_here()
@@ -353,6 +399,22 @@ def test_half_open_sends_one_call_and_the_others_wait_for_its_result() -> None:
         return await asyncio.gather(*(call(limiter, lasting=7) for _ in range(4)))
 
     assert sorted(run_jumping(go())) == [pytest.approx(at, abs=0.1) for at in (120, 127, 134, 134)]
+
+
+def test_a_probe_that_finds_no_slot_is_not_kept_from_the_next() -> None:
+    async def go() -> float:
+        limiter = limiter_here(max_concurrent=2)
+        long = asyncio.create_task(call(limiter, lasting=130))
+        second = asyncio.create_task(call(limiter, lasting=130))
+        await asyncio.sleep(0.1)
+        for _ in range(5):
+            await limiter.circuit.failed(await limiter.circuit.enter())
+        await asyncio.sleep(121)
+        began = await call(limiter)
+        await asyncio.gather(long, second)
+        return began
+
+    assert run_jumping(go()) == pytest.approx(130, abs=0.2)
 
 
 def test_a_probe_that_fails_refuses_those_who_waited_for_it() -> None:

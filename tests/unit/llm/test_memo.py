@@ -8,7 +8,7 @@ from sameas.llm.errors import CallRefused
 from sameas.llm.memo import SCOPE, CallMemo, call_key
 from sameas.llm.models import Message, ModelError
 from sameas.once.engine import AsyncEngine
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import OutcomeUnknown, StoreUnavailable, Superseded
 from sameas.once.policy import DAY, Policy
 from sameas.once.store import AsyncStore, Query
 from sameas.stores.memory import MemoryBackend
@@ -246,13 +246,31 @@ class Forgetful(MemoryBackend):
 
 async def test_a_reply_is_not_lost_with_the_store(clock):
     backend = Forgetful(clock=clock)
-    memo = CallMemo(AsyncEngine(AsyncStore(backend), policy=Policy(lease=0.001, patience=0)))
+    memo = CallMemo(AsyncEngine(AsyncStore(backend), policy=Policy(patience=0)))
 
     async def call():
         backend.is_down = True
         return a_reply()
 
     remembered = await memo.ask(MODEL, an_ask(), call)
+    assert (remembered.reply, remembered.was_kept) == (a_reply(), False)
+
+
+class Losing(AsyncEngine):
+    """Does the work and cannot keep the result."""
+
+    error: type[Exception]
+
+    async def record(self, work, **options):
+        await work(None)
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknown, Superseded])
+async def test_a_reply_that_came_too_late_to_be_kept_is_handed_over(error):
+    engine = Losing(AsyncStore(MemoryBackend()))
+    engine.error = error
+    remembered = await CallMemo(engine).ask(MODEL, an_ask(), Asked())
     assert (remembered.reply, remembered.was_kept) == (a_reply(), False)
 
 

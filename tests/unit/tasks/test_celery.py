@@ -7,8 +7,10 @@ from celery import Celery, Task
 
 from sameas import Engine, KeyReused, Policy, StoredFailure, current_context, open_store
 from sameas.identity.canonical import compile_exclusions
+from sameas.identity.key import content_key
 from sameas.identity.scope import ScopeError
 from sameas.tasks.celery import IdempotentTask, idempotent_task
+from sameas.tasks.engines import ENGINES
 
 
 def test_a_second_delivery_returns_the_first_result_and_does_nothing(bench, caplog):
@@ -72,7 +74,7 @@ def test_a_class_of_its_own_runs_once(bench):
 def test_the_content_is_the_key_less_what_is_excluded(bench):
     runs = []
 
-    @bench.task(key_by="content", exclude_fields={"sent_at"})
+    @bench.task(name="order", key_by="content", exclude_fields={"sent_at"})
     def order(order):
         runs.append(order)
         return order["number"]
@@ -81,6 +83,10 @@ def test_the_content_is_the_key_less_what_is_excluded(bench):
     bench.deliver(order, {"sent_at": 2, "number": 1}, task_id="two")
     bench.deliver(order, {"number": 2, "sent_at": 1}, task_id="three")
     assert len(runs) == 2
+    # A client that names the key of a content does not get at its record.
+    engine, key = ENGINES.of(bench.app), content_key({"number": 1})
+    assert engine.read("order", key, namespace="content") is not None
+    assert engine.read("order", key, namespace="client") is None
 
 
 def test_arguments_are_the_same_by_place_and_by_name(bench):
@@ -105,6 +111,7 @@ def test_a_key_of_the_client_stands_for_one_request(bench):
     )
     assert first == again == ("SUCCESS", 5)
     assert isinstance(other[1], KeyReused)
+    assert pay.apply((5,), idempotency_key="order-1").get() == 5
 
 
 def test_a_task_whose_client_sent_no_key_is_refused(bench):

@@ -6,8 +6,9 @@ from threading import Event, Thread
 
 import pytest
 from celery.exceptions import Ignore, Reject
+from msgspec.structs import replace
 
-from sameas import Engine, InProgress, Policy, StoreUnavailable, Superseded, open_store
+from sameas import Engine, InProgress, OutcomeUnknown, Policy, StoreUnavailable, Superseded, open_store
 from sameas.identity.normalize import TASK_HEADER
 from sameas.once.intake import identity_of
 from sameas.once.record import Acquired, ClaimRequest, Lease
@@ -84,6 +85,42 @@ def test_a_message_is_put_back_while_the_store_is_down(bench):
     (copy,) = bench.sent()
     assert countdown(copy) <= 0.5
     assert runs == []
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_result_that_the_store_was_not_told_of_is_given_with_a_warning(bench, caplog, stored):
+    class Deaf(Engine):
+        def record(self, work, **options):
+            return replace(super().record(work, **options), stored=stored)
+
+    with Deaf(open_store("memory://")) as engine:
+        task = bench.task(lambda: "done", name="task", engine=engine)
+        assert bench.deliver(task) == ("SUCCESS", "done")
+    assert [line.levelname for line in caplog.records if line.name == "sameas.tasks"] == ([] if stored else ["WARNING"])
+
+
+def test_work_whose_outcome_is_unknown_is_a_failure_and_is_not_repeated(bench):
+    class Deaf(Engine):
+        def record(self, work, **options):
+            super().record(work, **options)
+            raise OutcomeUnknown
+
+    with Deaf(open_store("memory://")) as engine:
+        state, error = bench.deliver(bench.task(lambda: "done", name="task", engine=engine))
+    assert (state, type(error), bench.sent()) == ("FAILURE", OutcomeUnknown, [])
+
+
+def test_lines_in_the_log_name_the_task_and_its_trace_and_no_key_or_argument(bench, caplog):
+    caplog.set_level("INFO", "sameas.tasks")
+    pay = bench.task(lambda card: card, name="pay", key_by="client")
+    pay.apply_async(("4111-canary",), idempotency_key="key-canary")
+    (message,) = bench.sent()
+    for _ in range(2):
+        bench.deliver(pay, "4111-canary", headers=message.headers)
+    (line,) = (line for line in caplog.records if line.name == "sameas.tasks")
+    assert message.headers["id"] in line.getMessage()
+    assert f"trace_id={line.trace_id} invocation_id={line.invocation_id}" in line.getMessage()
+    assert "canary" not in line.getMessage() + repr(vars(line))
 
 
 def test_a_message_that_cannot_be_put_back_is_left_with_the_broker(bench, task, monkeypatch):

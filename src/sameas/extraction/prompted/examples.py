@@ -49,6 +49,8 @@ class ExampleBook:
 
     def like(self, text: str, *, count: int) -> list[Example]:
         """The examples most like a text, the best first; one that has no word in common is none."""
+        if not self._examples or not count:
+            return []
         likeness: Counter[int] = Counter()
         for word, times in Counter(words_of(text)).items():
             weight = self._weights.get(word, 0.0) * times

@@ -22,6 +22,7 @@ from sameas.server.wire import Invalidated, KeyChanged, KeyEntry, KeyPage, Wire
 from sameas.tenancy.directory import ADMIN_ROLE
 
 STATES = tuple(state.value for state in State)
+_LONGEST = 2048
 _TODO = "list the keys to see them"
 _FILTERS = ("scope", "state", "tag", "route", "method", "status", "from", "before", "prefix", "limit", "after")
 
@@ -49,12 +50,12 @@ async def list_keys(asked: Asked) -> ASGIApp:
         raise Problem(400, "parameter-invalid", f"state must be one of {', '.join(STATES)}")
     query = Query(
         tenant=asked.visitor.space,
-        scope=given.get("scope"),
-        key_prefix=given.get("prefix"),
+        scope=_text(given.get("scope"), "scope"),
+        key_prefix=_text(given.get("prefix"), "prefix"),
         state=None if state is None else State(state),
-        tag=given.get("tag"),
-        route=given.get("route"),
-        method=given.get("method"),
+        tag=_text(given.get("tag"), "tag"),
+        route=_text(given.get("route"), "route"),
+        method=_text(given.get("method"), "method"),
         status=whole_number(given["status"], name="status", default=0, most=999) if "status" in given else None,
         created_from=_micros(given.get("from"), "from"),
         created_before=_micros(given.get("before"), "before"),
@@ -67,7 +68,7 @@ async def list_keys(asked: Asked) -> ASGIApp:
 
 async def explain_key(asked: Asked) -> ASGIApp:
     given = query_of(asked.request, "key", "scope")
-    record = await _find(asked, given.get("key", ""), given.get("scope"))
+    record = await _find(asked, given.get("key", ""), _text(given.get("scope"), "scope"))
     return json_reply(_entry(record, explained=True))
 
 
@@ -105,6 +106,8 @@ async def forget_keys(asked: Asked) -> ASGIApp:
     change = msgspec.json.decode(asked.body, type=KeysChange)
     if change.scope is None and change.tag is None:
         raise Problem(422, "nothing-named", "say what to forget: a scope, a tag or both")
+    for name in ("scope", "tag"):
+        _text(getattr(change, name), name)
     service, space = asked.service, asked.visitor.space
     gone = await service.do(service.engine.forget_where(tenant=space, scope=change.scope, tag=change.tag))
     service.answers.drop()
@@ -119,8 +122,8 @@ async def _page(asked: Asked, query: Query) -> Page:
 
 async def _find(asked: Asked, key: str, scope: str | None) -> Record:
     """The one record of the space whose key begins so."""
-    if not key or not key.isprintable():
-        raise Problem(400, "parameter-invalid", "key must be a key or the beginning of one")
+    _text(key, "key")
+    _text(scope, "scope")
     found: dict[bytes, Record] = {}
     for prefix in (key, f"sha256-{key}"):
         page = await _page(asked, Query(tenant=asked.visitor.space, key_prefix=prefix, scope=scope, limit=10))
@@ -175,6 +178,12 @@ def _audit(asked: Asked, event: str, record: Record, reason: str) -> None:
 
 def _instant(micros: int) -> str:
     return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _text(text: str | None, name: str) -> str | None:
+    if text is not None and not (text.isprintable() and 0 < len(text) <= _LONGEST):
+        raise Problem(400, "parameter-invalid", f"{name} must be 1 to {_LONGEST} characters that can be printed")
+    return text
 
 
 def _micros(text: str | None, name: str) -> int | None:

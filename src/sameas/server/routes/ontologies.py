@@ -320,6 +320,7 @@ ROUTES = (
                 schema=OntologyEntry,
                 example=examples.ONTOLOGY,
                 headers=("ETag",),
+                also=MEDIA_TYPES,
             )
         },
         problems=(400, 404),

@@ -1,0 +1,133 @@
+"""The client against a running service, also when the connection between them breaks."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from sameas.client import AsyncClient, Client, ServiceError, ServiceUnreachable
+from sameas.extraction.events import ExtractionCancelled, ExtractionCompleted, ProgressEvent
+from sameas.server.wire import ExtractAnswer, RunAccepted
+from tests.servers.proxy import FaultProxy
+from tests.unit.server.house import LONG, SLOW, TEXT, TURTLE, WITHIN, Hold, Running, running
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("service")) as one:
+        yield one
+
+
+@pytest.fixture
+def client(service: Running) -> Iterator[Client]:
+    with Client(service.url) as one:
+        yield one
+
+
+def port_of(service: Running) -> int:
+    port = urlsplit(service.url).port
+    assert port is not None
+    return port
+
+
+def test_a_text_becomes_a_graph_once(client: Client) -> None:
+    text = f"{TEXT} Once."
+    first, second = (client.extract(text, ontology="company", document="a.txt") for _ in range(2))
+    assert (first.cache_hit, second.cache_hit) == (False, True)
+    assert (first.entities, first.relations) == (second.entities, second.relations)
+    assert {entity.name for entity in first.entities} >= {"Anna Stone", "Acme Ltd"}
+    assert client.run(first.idempotency_key)["status"] == "complete"
+    assert b"Anna Stone" in client.graph(first.idempotency_key)
+    assert client.graph(first.idempotency_key, output="jsonld").startswith(b"[{")
+    assert first.idempotency_key in {run["idempotencyKey"] for run in client.runs().runs}
+    assert client.key_of(text, ontology="company").key == first.idempotency_key
+    assert client.estimate(text, ontology="company").cache_hit
+    client.delete(first.idempotency_key)
+    with pytest.raises(ServiceError) as refused:
+        client.run(first.idempotency_key)
+    assert refused.value.status == 404
+
+
+def test_a_key_of_ones_own_is_honoured(client: Client) -> None:
+    first = client.extract(f"{TEXT} Mine.", ontology="company", idempotency_key="order-1")
+    assert client.extract(f"{TEXT} Mine.", ontology="company", idempotency_key="order-1") == first
+    with pytest.raises(ServiceError) as refused:
+        client.extract(f"{TEXT} Other.", ontology="company", idempotency_key="order-1")
+    assert refused.value.status == 422
+
+
+def test_ontologies_come_and_go(client: Client) -> None:
+    put = client.put_ontology("mine", TURTLE)
+    assert (put.created, put.changed) == (True, True)
+    assert not client.put_ontology("mine", TURTLE).changed
+    assert client.ontology("mine").version == put.version
+    assert "mine" in {entry.id for entry in client.ontologies()}
+    assert client.validate_ontology(TURTLE).valid
+    assert not client.validate_ontology(b"this is no Turtle").valid
+    client.delete_ontology("mine")
+    assert "mine" not in {entry.id for entry in client.ontologies()}
+
+
+def test_a_stream_gives_every_event_of_a_run(client: Client) -> None:
+    events = list(client.stream(f"{TEXT} Stream.", ontology="company"))
+    assert [event.sequence_number for event in events] == list(range(1, len(events) + 1))
+    assert isinstance(events[-1], ExtractionCompleted)
+    key = events[0].request_id
+    assert list(client.events(key, after=5)) == events[5:]
+    assert list(client.events(key, after=len(events))) == []
+    assert isinstance(client.start(f"{TEXT} Stream.", ontology="company"), ExtractAnswer)
+
+
+def test_a_stream_goes_on_after_dropped_connections(tmp_path: Path) -> None:
+    hold = Hold(after=1)
+    with running(tmp_path, hold=hold) as service, FaultProxy(port=port_of(service)) as proxy:
+        with Client(proxy.url_of(service.url), tries=20) as client:
+            started = client.start(LONG, ontology="company", params=SLOW)
+            assert isinstance(started, RunAccepted)
+            events: list[ProgressEvent] = []
+            for event in client.events(started.idempotency_key):
+                events.append(event)
+                if len(events) in (3, 40):
+                    proxy.reset()
+                    threading.Timer(0.2, proxy.heal).start()
+                    hold.let_go()
+            assert [event.sequence_number for event in events] == list(range(1, len(events) + 1))
+            assert isinstance(events[-1], ExtractionCompleted)
+            assert list(client.events(started.idempotency_key)) == events
+
+
+def test_a_run_is_cancelled_and_keeps_what_it_has(tmp_path: Path) -> None:
+    hold = Hold()
+    with running(tmp_path, hold=hold) as service, Client(service.url) as client:
+        started = client.start(LONG, ontology="company", params=SLOW)
+        assert hold.reached.wait(WITHIN)
+        assert client.cancel(started.idempotency_key).outcome == "cancelled"
+        assert isinstance(list(client.events(started.idempotency_key))[-1], ExtractionCancelled)
+
+
+def test_tasks_have_the_same_client(service: Running) -> None:
+    async def use() -> None:
+        async with AsyncClient(service.url) as client:
+            text = f"{TEXT} Tasks."
+            events = [event async for event in client.stream(text, ontology="company")]
+            assert isinstance(events[-1], ExtractionCompleted)
+            answer = await client.extract(text, ontology="company")
+            assert answer.cache_hit
+            assert [event async for event in client.events(answer.idempotency_key, after=5)] == events[5:]
+            assert (await client.graph(answer.idempotency_key, output="csv")).startswith(b"kind,subject")
+            with pytest.raises(ServiceError):
+                await client.run("sha256-" + "f" * 64)
+
+    asyncio.run(use())
+
+
+def test_a_service_that_is_not_there_is_named(service: Running) -> None:
+    with FaultProxy(port=port_of(service)) as proxy, Client(proxy.url_of(service.url), tries=2) as client:
+        proxy.cut()
+        with pytest.raises(ServiceUnreachable, match="Is it running"):
+            client.ontologies()
+        with pytest.raises(ServiceUnreachable, match="Ask for them again"):
+            list(client.events("sha256-" + "0" * 64))

@@ -1,0 +1,80 @@
+"""Schemathesis asks an application behind the middleware whatever its published contract allows, and what it does not."""
+
+import asyncio
+from typing import Annotated
+
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, settings
+from pydantic import BaseModel, ConfigDict, Field
+
+from sameas import AsyncEngine, open_async_store
+from sameas.web import IdempotencyMiddleware, RoutePolicy, RouteTable, idempotent, publish_once
+
+
+class Order(BaseModel):
+    # A schema says what is sent, not what could be made of it.
+    model_config = ConfigDict(strict=True)
+
+    item: Annotated[str, Field(max_length=100)]
+    amount: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    tags: list[str] = []
+
+
+class Paid(BaseModel):
+    id: int
+    item: str
+
+
+engine = AsyncEngine(open_async_store("memory://"))
+
+
+def make_app():
+    app = FastAPI()
+
+    @app.post("/orders", status_code=201)
+    @idempotent(scope="create_order", key="required")
+    async def create(order: Order) -> Paid:
+        return Paid(id=1, item=order.item)
+
+    @app.put("/replaced/{id}")
+    @idempotent(scope="replace_order")
+    async def replace(id: int, order: Order) -> Paid:
+        return Paid(id=id, item=order.item)
+
+    @app.post("/content")
+    @idempotent(scope="by_content", key="content", expires_after=60)
+    async def content(order: Order) -> Paid:
+        return Paid(id=2, item=order.item)
+
+    @app.delete("/orders/{id}", status_code=204)
+    async def remove(id: int) -> None:
+        return None
+
+    app.add_middleware(IdempotencyMiddleware, engine=engine)
+    publish_once(app, RouteTable(app, {}, RoutePolicy()))
+    return app
+
+
+schema = schemathesis.openapi.from_asgi("/openapi.json", make_app())
+
+
+@schema.parametrize()
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+def test_nothing_is_found(case):
+    try:
+        case.call_and_validate()
+        # The same again is a replay, or is refused again: either must fit the contract too.
+        case.call_and_validate()
+    finally:
+        # Another request under a key that was used is refused, however valid: each case has its keys for itself.
+        asyncio.run(engine.forget_where(tenant=""))
+
+
+def test_the_contract_that_is_tested_is_the_published_one():
+    assert {operation.ok().label for operation in schema.get_all_operations()} == {
+        "POST /orders",
+        "PUT /replaced/{id}",
+        "POST /content",
+        "DELETE /orders/{id}",
+    }

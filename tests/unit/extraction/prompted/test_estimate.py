@@ -1,0 +1,85 @@
+"""An estimate asks nobody, counts what would be sent, and leaves out what is remembered."""
+
+import asyncio
+from decimal import Decimal
+
+import msgspec
+
+from sameas import open_async_store
+from sameas.extraction.chunking import ChunkSettings
+from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.prompted.estimate import Estimate, Estimator
+from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.memo import CallMemo
+from sameas.llm.models import Ask, Reply, Usage
+from sameas.llm.prices import Price
+from sameas.llm.windows import RateLimits
+from sameas.once.engine import AsyncEngine
+from tests.servers.model_oracle import Oracle, Seen
+from tests.unit.extraction.company import company_index
+
+INDEX = company_index()
+SETTINGS = PipelineSettings(chunking=ChunkSettings(window=20, limit=400))
+TEXT = "\n\n".join(f"Person{number} Stone works for Acme{number} Robotics." for number in range(5))
+ORACLE = Oracle(
+    [(f"Person{number} Stone", "works for", f"Acme{number} Robotics") for number in range(5)],
+)
+
+
+class LocalModel:
+    """Answers from the oracle and counts what it was asked."""
+
+    name = "local:oracle"
+    price = Price(input=Decimal(1), output=Decimal(2))
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.tokens = 0
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4 + 1
+
+    async def ask(self, ask: Ask) -> Reply:
+        self.asked += 1
+        answer = ORACLE.answer(ask.schema_name, Seen.of(ask.messages[0].content, ask.messages[1].content))
+        text = msgspec.json.encode(answer).decode()
+        return Reply(text, Usage(100, 10, reported=True), "stop", self.name)
+
+    async def close(self) -> None:
+        pass
+
+
+async def estimated(model: LocalModel, *, run_first: bool, **prompts) -> Estimate:
+    async with open_async_store("memory://") as store:
+        memo = CallMemo(AsyncEngine(store))
+        control = ModelControl(
+            limiter=CentralRateLimiterService(RateLimits(requests_per_minute=10**6, tokens_per_minute=10**9)), memo=memo
+        )
+        extractor = ModelExtractor(INDEX, model, control=control, settings=PromptSettings(**prompts))
+        if run_first:
+            await Pipeline(index=INDEX, extractor=extractor, settings=SETTINGS).run(TEXT, key="k")
+        return await Estimator(INDEX, extractor, settings=SETTINGS, memo=memo).estimate(TEXT)
+
+
+def test_nothing_is_asked_and_every_call_is_counted() -> None:
+    model = LocalModel()
+    estimate = asyncio.run(estimated(model, run_first=False))
+    assert model.asked == 0
+    assert (estimate.chunks, estimate.total.calls, estimate.total.known) == (5, 10, 0)
+    assert estimate.total.input_tokens > 0
+    assert estimate.cost is not None
+    assert estimate.most_cost is not None
+    assert Decimal(0) < estimate.cost < estimate.most_cost
+
+
+def test_samples_multiply_the_calls_and_joint_extraction_halves_them() -> None:
+    assert asyncio.run(estimated(LocalModel(), run_first=False, samples=3)).total.calls == 30
+    assert asyncio.run(estimated(LocalModel(), run_first=False, mode="joint")).total.calls == 5
+
+
+def test_what_is_remembered_costs_nothing() -> None:
+    model = LocalModel()
+    estimate = asyncio.run(estimated(model, run_first=True))
+    assert model.asked == 10
+    assert (estimate.total.calls, estimate.total.known, estimate.cost) == (0, 10, Decimal(0))

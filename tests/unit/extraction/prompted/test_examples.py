@@ -1,0 +1,58 @@
+"""Examples are chosen by likeness and shown as replies in the numbers of the chunk's own menu."""
+
+import json
+
+from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.prompted.examples import ExampleBook
+from sameas.extraction.prompted.signatures import Signatures
+from sameas.ontology.focus import Focus, Focuser
+from tests.unit.extraction.company import EX, company_index
+
+INDEX = company_index()
+MENU = Signatures(INDEX).menu(Focuser(INDEX).focus(""))
+WORKS = Example("Zoe works for Hooli.", (Triple("Zoe", EX + "worksFor", "Hooli"),))
+CAPITAL = Example("Rome is the capital of Italy.", (Triple("Italy", EX + "capital", "Rome"),))
+BORN = Example("Ann was born on 2 May 1990.", (Triple("Ann", EX + "birthDate", "2 May 1990"),))
+BOOK = ExampleBook([WORKS, CAPITAL, BORN], INDEX)
+
+
+def replies(shown: str) -> list[dict]:
+    return [json.loads(line.removeprefix("Reply: ")) for line in shown.split("\n") if line.startswith("Reply: ")]
+
+
+def test_the_likest_come_first_and_the_unlike_not_at_all() -> None:
+    assert BOOK.like("Bob works for Acme", count=2) == [WORKS]
+    assert BOOK.like("Berlin is the capital of Germany", count=1) == [CAPITAL]
+    assert BOOK.like("xyz", count=3) == []
+
+
+def test_an_example_of_entities_uses_the_numbers_of_the_menu() -> None:
+    (reply,) = replies(BOOK.shown("Bob works for Acme", MENU, mode="two-stage", stage="entity_extraction", count=1))
+    assert {one["name"]: MENU.class_at(one["type"]) for one in reply["entities"]} == {
+        "Zoe": EX + "Person",
+        "Hooli": EX + "Organization",
+    }
+
+
+def test_an_end_that_is_no_thing_is_a_value() -> None:
+    (reply,) = replies(BOOK.shown("was born on", MENU, mode="two-stage", stage="entity_extraction", count=1))
+    assert reply["values"] == ["2 May 1990"]
+
+
+def test_an_example_of_relations_numbers_its_things() -> None:
+    shown = BOOK.shown("Bob works for Acme", MENU, mode="two-stage", stage="relation_extraction", count=1)
+    assert "Things: 1 Zoe; 2 Hooli" in shown
+    (reply,) = replies(shown)
+    (fact,) = reply["relations"]
+    assert (fact["subject"], MENU.property_at(fact["property"]), fact["object"]) == (1, EX + "worksFor", 2)
+
+
+def test_what_the_menu_does_not_offer_is_not_shown() -> None:
+    narrow = Signatures(INDEX).menu(Focus(classes=(EX + "Person",), properties=(EX + "bornIn",)))
+    assert BOOK.shown("Bob works for Acme", narrow, mode="joint", stage="entity_extraction", count=1) == ""
+
+
+def test_the_digest_names_the_content() -> None:
+    assert ExampleBook([], INDEX).digest == ""
+    assert BOOK.digest != ExampleBook([WORKS], INDEX).digest
+    assert BOOK.digest == ExampleBook([WORKS, CAPITAL, BORN], INDEX).digest

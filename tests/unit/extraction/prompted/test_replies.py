@@ -1,0 +1,86 @@
+"""Replies are checked again here, and what is wrong is said so that it can be sent back."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sameas.extraction.prompted.replies import (
+    BadReplyError,
+    EntityReply,
+    GroundingReply,
+    JointReply,
+    NamedEntity,
+    RelationReply,
+    read_reply,
+    schema_of,
+)
+
+KINDS = (EntityReply, RelationReply, JointReply, GroundingReply)
+
+
+def test_a_good_reply_is_read() -> None:
+    reply = read_reply('{"entities":[{"name":"Acme","type":3}],"values":["1999"]}', EntityReply)
+    assert reply == EntityReply((NamedEntity("Acme", 3),), ("1999",))
+
+
+@pytest.mark.parametrize("text", ['```json\n{"relations":[]}\n```', ' {"relations":[]} \n', '```\n{"relations":[]}```'])
+def test_marks_around_the_json_do_no_harm(text: str) -> None:
+    assert read_reply(text, RelationReply) == RelationReply(())
+
+
+def test_numbers_may_come_as_texts() -> None:
+    reply = read_reply('{"relations":[{"subject":"1","property":"2","object":"3"}]}', RelationReply)
+    assert (reply.relations[0].subject, reply.relations[0].object) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("Sure! Here it is", "not JSON"),
+        ('{"entities":[{"name":"Ac', "not JSON"),
+        ('{"entities":[{"name":"Acme"}]}', "type"),
+        ('{"entities":[{"name":"Acme","type":"company"}]}', "int"),
+        ('{"answer":[]}', "entities"),
+        ("[]", "object"),
+        ("null", "object"),
+        ('{"entities":[{"name":"' + "x" * 2000 + '","type":1}]}', "length"),
+        ("[" * 100_000, "JSON"),
+    ],
+)
+def test_a_bad_reply_says_what_is_wrong_in_few_words(text: str, said: str) -> None:
+    with pytest.raises(BadReplyError, match=said) as error:
+        read_reply(text, EntityReply)
+    assert len(str(error.value)) < 300
+
+
+@given(st.text())
+def test_no_text_does_anything_but_fit_or_not(text: str) -> None:
+    for kind in KINDS:
+        try:
+            assert isinstance(read_reply(text, kind), kind)
+        except BadReplyError:
+            pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_schemas_are_closed_complete_and_without_enumerations(kind: type) -> None:
+    written = json.dumps(schema_of(kind))
+    assert "enum" not in written
+
+    def check(node: object) -> None:
+        if isinstance(node, dict):
+            if node.get("type") == "object":
+                assert node["additionalProperties"] is False
+                assert node["required"] == list(node["properties"])
+            for value in node.values():
+                check(value)
+
+    check(schema_of(kind, with_confidence=True))
+
+
+def test_what_is_no_reply_has_no_schema() -> None:
+    with pytest.raises(TypeError):
+        schema_of(NamedEntity)
