@@ -24,7 +24,7 @@ AUTH = (SINGLE, "jwt", "api-key")
 
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
-_NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY")
+_NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY", f"{PREFIX}SERVICE_")
 # Where people keep their keys already. A key is never a setting: settings are printed.
 _API_KEYS: Mapping[str, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
@@ -189,6 +189,15 @@ def api_key_for(provider: str, environment: Mapping[str, str] | None = None) -> 
     """The key of a provider of models, from its usual variable."""
     given = os.environ if environment is None else environment
     return next((key for name in _API_KEYS.get(provider, ()) if (key := given.get(name))), None)
+
+
+def service_credentials(environment: Mapping[str, str] | None = None) -> tuple[str | None, str | None]:
+    """The bearer token and the API key for a service elsewhere."""
+    given = os.environ if environment is None else environment
+    token, api_key = given.get(f"{PREFIX}SERVICE_TOKEN") or None, given.get(f"{PREFIX}SERVICE_KEY") or None
+    if token is not None and api_key is not None:
+        raise SettingsError(f"{PREFIX}SERVICE_TOKEN and {PREFIX}SERVICE_KEY are both set. Unset one")
+    return token, api_key
 
 
 def hide_password(url: str) -> str:

@@ -1,6 +1,9 @@
 """The client against a running service, also when the connection between them breaks."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,3 +134,35 @@ def test_a_service_that_is_not_there_is_named(service: Running) -> None:
             client.ontologies()
         with pytest.raises(ServiceUnreachable, match="Ask for them again"):
             list(client.events("sha256-" + "0" * 64))
+
+
+def remote(service: Running, *arguments: str, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "sameas.cli", "remote", *arguments, "--server", service.url],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, **variables},
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_the_command_line_uses_a_service_elsewhere(service: Running, tmp_path: Path) -> None:
+    (tmp_path / "mine.ttl").write_bytes(TURTLE)
+    assert "new version" in remote(service, "put", "afar", str(tmp_path / "mine.ttl")).stdout
+    assert "unchanged" in remote(service, "put", "afar", str(tmp_path / "mine.ttl")).stdout
+    done = remote(service, "extract", f"{TEXT} Afar.", "--ontology", "afar")
+    assert "Anna Stone" in done.stdout
+    assert "complete, run sha256-" in done.stderr
+    (key,) = {run["idempotencyKey"] for run in service.client.get("/api/v1/runs").json()["runs"][:1]}
+    lines = remote(service, "events", key).stdout.splitlines()
+    assert '"extraction_completed"' in lines[-1]
+    assert remote(service, "cancel", key).stdout == "ended\n"
+
+
+def test_the_command_line_says_what_a_service_refused(service: Running) -> None:
+    assert "404" in remote(service, "extract", TEXT, "--ontology", "unheard-of", code=1).stderr
+    both = {"SAMEAS_SERVICE_TOKEN": "a", "SAMEAS_SERVICE_KEY": "b"}
+    assert "Unset one" in remote(service, "cancel", "x", code=2, **both).stderr

@@ -96,7 +96,7 @@ def _define_effects(app: Celery, bench: Bench) -> None:
             bench.wait_at(f"{args[0]}-acknowledge")
 
     for on_busy in ("requeue", "wait", "drop"):
-        _task(app, base=Acknowledged, name=f"gated_{on_busy}", on_busy=on_busy, requeue_after=0.2)(gated)
+        _task(app, base=Acknowledged, name=f"gated_{on_busy}", on_busy=on_busy, requeue_after=0.5)(gated)
     _task(app, base=Acknowledged, name="gated_lost", reject_on_worker_lost=True, requeue_after=0.2)(gated)
 
     @_task(app, name="order", key_by="content", exclude_fields={"sent_at"}, on_busy="wait")

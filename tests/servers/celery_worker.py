@@ -42,9 +42,18 @@ class CeleryWorker(Server):
     def url(self) -> str:
         return self._broker
 
-    @property
-    def pool(self) -> str:
-        return self._pool
+    def start_with_the_other_pool(self) -> None:
+        """After a kill: the same worker with threads instead of processes, or the other way round."""
+        self._pool = {"prefork": "threads", "threads": "prefork"}[self._pool]
+        self.start()
+
+    def close(self) -> None:
+        super().close()
+        # What the sender's side has open; Celery leaves it to the end of the process.
+        self.app.pool.force_close_all()
+        self.app.backend.result_consumer.stop()
+        self.app.backend.client.close()
+        self.app.close()
 
     def prepare(self) -> None:
         (self.folder / "gates").mkdir(exist_ok=True)
@@ -74,8 +83,8 @@ class CeleryWorker(Server):
 
     def replays(self, task_id: str) -> int:
         """How many deliveries of a task were answered from its record, by the worker's log."""
-        return sum(f"[{task_id}] replay=true" in line for line in self.log.splitlines())
+        return self.log.count(f"[{task_id}] replay=true")
 
     def received(self, task_id: str) -> int:
         """How many deliveries of a task reached the worker, by its log."""
-        return sum(f"[{task_id}] received" in line for line in self.log.splitlines())
+        return self.log.count(f"[{task_id}] received")

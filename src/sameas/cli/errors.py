@@ -43,6 +43,7 @@ _CODES = {
     "JournalDamagedError": ExitCode.FAILED,
     "InProgress": ExitCode.UNAVAILABLE,
     "StoreError": ExitCode.UNAVAILABLE,
+    "ServiceUnreachable": ExitCode.UNAVAILABLE,
     "SameasError": ExitCode.FAILED,
 }
 _NEEDED = {
@@ -51,6 +52,7 @@ _NEEDED = {
     "pyoxigraph": "ontology",
     "numpy": "extract",
     "scipy": "extract",
+    "httpx": "client",
 }
 # From the worst to the best: several documents end with the worst code of any.
 _SEVERITY = (

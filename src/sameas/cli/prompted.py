@@ -20,14 +20,18 @@ from sameas.extraction.learning.examples import Example, read_examples
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.llm.address import parse_address
 from sameas.llm.limiter import CentralRateLimiterService
-from sameas.llm.memo import CallMemo
+from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Ask, Model, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.windows import RateLimits
 from sameas.once.engine import AsyncEngine
+from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings, api_key_for
+
+# What was in flight when a process was killed is asked again after this many seconds.
+_CALL_LEASE = 10.0
 
 
 class ModelPath(msgspec.Struct, frozen=True):
@@ -96,7 +100,7 @@ async def open_model_path(
                 )
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
-        memo = CallMemo(AsyncEngine(store), settings.tenant)
+        memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=_CALL_LEASE)}), settings.tenant)
         control = ModelControl(
             limiter=CentralRateLimiterService(_limits(options)),
             memo=memo,

@@ -21,6 +21,7 @@ COMMANDS = {
     "events": "sameas.cli.events",
     "tenants": "sameas.cli.tenants",
     "serve": "sameas.cli.serve",
+    "remote": "sameas.cli.remote",
     "doctor": "sameas.cli.doctor",
 }
 _HELP = (

@@ -107,7 +107,9 @@ async def test_a_journal_that_was_replaced_goes_on_at_the_same_number(run):
     copy.write_bytes(run.path.read_bytes())
     copy.replace(run.path)
     run.bus.close()
-    FileJournal(run.path).append(_event(6))
+    successor = FileJournal(run.path)
+    successor.append(_event(6))
+    successor.close()
     assert [line.number for line in tail.read()] == [6]
 
 

@@ -1,0 +1,158 @@
+"""Tenants, principals and cases: nobody sees, changes or replays what is another's."""
+
+from typing import NamedTuple
+
+import pytest
+
+from sameas.identity.normalize import normalize_context
+from sameas.server.authentication import open_entry
+from sameas.server.door import OPERATOR
+from sameas.settings import SettingsError
+from sameas.tenancy.api_keys import ApiKeys
+from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory
+from sameas.tenancy.tables import open_tables
+from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
+
+SHARED = {**REQUEST, "ontologyId": "shared"}
+
+
+class Somebody(NamedTuple):
+    """A tenant with a user, that user's key, one of an admin, and a case of the user's."""
+
+    tenant_id: str
+    user: dict
+    admin: dict
+    other_user: dict
+    case_id: str
+
+
+class House(NamedTuple):
+    service: object
+    one: Somebody
+    two: Somebody
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    home = tmp_path_factory.mktemp("tenants")
+    database = open_tables(f"sqlite:///{home}/tenants.db")
+    one, two = (_enrol(database, name) for name in ("one", "two"))
+    database.close()
+    entry = open_entry(settings_for(home, auth="api-key"))
+    with running(home, entry=entry, auth="api-key") as service:
+        put = service.client.put(
+            "/api/v1/ontologies/shared", params={"shared": "true"}, content=TURTLE, headers=one.admin
+        )
+        assert put.status_code == 201, put.text
+        yield House(service.client, one, two)
+
+
+def _enrol(database, name):
+    directory, keys = TenantDirectory(database), ApiKeys(database)
+    tenant = directory.bootstrap(name, service_id="setup")
+    ctx = normalize_context(service_id="setup", tenant_id=tenant.tenant_id)
+    user, other = directory.add_user(ctx, "user"), directory.add_user(ctx, "other")
+    case = directory.create_case(ctx, "a case")
+    directory.put_member(ctx, case.case_id, user.user_id)
+
+    def header(who, *roles):
+        made = keys.create(ctx, "key", user_id=who.user_id, roles=roles)
+        return {"X-API-Key": made.token}
+
+    return Somebody(tenant.tenant_id, header(user), header(user, ADMIN_ROLE, OPERATOR), header(other), case.case_id)
+
+
+def extract(house, who, request=SHARED, **headers):
+    return house.service.post("/api/v1/extract", json=request, headers={**who, **headers})
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/v1/extract"),
+        ("GET", "/api/v1/runs"),
+        ("GET", "/api/v1/ontologies"),
+        ("GET", "/api/v1/keys"),
+        ("GET", "/api/v1/debug/idempotency-key"),
+        ("POST", "/api/rpc"),
+    ],
+)
+def test_without_a_credential_nothing_is_answered(house, method, path):
+    answer = house.service.request(method, path, content=b"{}")
+    assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
+
+
+def test_health_needs_no_credential(house):
+    assert house.service.get("/health/ready").status_code == 200
+
+
+def test_a_result_of_one_tenant_is_no_hit_and_no_run_for_another(house):
+    request = {**SHARED, "text": "Anna Stone works for Acme Ltd in the case of two tenants."}
+    mine = extract(house, house.one.user, request).json()
+    assert extract(house, house.one.user, request).json()["cacheHit"] is True
+    key = mine["idempotencyKey"]
+    for path in (f"/api/v1/runs/{key}", f"/api/v1/runs/{key}/graph", f"/api/v1/runs/{key}/events"):
+        assert house.service.get(path, headers=house.one.user).status_code == 200
+        assert house.service.get(path, headers=house.two.user).status_code == 404
+    assert house.service.delete(f"/api/v1/runs/{key}", headers=house.two.user).status_code == 404
+    theirs = extract(house, house.two.user, request).json()
+    assert (theirs["idempotencyKey"], theirs["cacheHit"]) == (key, False)
+
+
+def test_an_ontology_belongs_to_its_tenant_unless_it_is_shared(house):
+    put = house.service.put("/api/v1/ontologies/mine", content=TURTLE, headers=house.one.user)
+    assert put.status_code == 201
+    assert house.service.get("/api/v1/ontologies/mine", headers=house.two.user).status_code == 404
+    assert extract(house, house.two.user, {**SHARED, "ontologyId": "mine"}).status_code == 404
+    assert house.service.get("/api/v1/ontologies/shared", headers=house.two.user).json()["shared"] is True
+    listed = house.service.get("/api/v1/ontologies", headers=house.two.user).json()["ontologies"]
+    assert [entry["id"] for entry in listed] == ["shared"]
+    refused = house.service.put(
+        "/api/v1/ontologies/x", params={"shared": "true"}, content=TURTLE, headers=house.one.user
+    )
+    assert refused.status_code == 403
+    assert house.service.delete("/api/v1/ontologies/shared", headers=house.two.user).status_code == 404
+
+
+def test_keys_are_one_tenant_s_and_changing_them_needs_the_role(house):
+    key = extract(house, house.one.user).json()["idempotencyKey"]
+    listed = house.service.get("/api/v1/keys", headers=house.one.user).json()["keys"]
+    assert {entry["tenant"] for entry in listed} == {house.one.tenant_id}
+    change = {"key": key, "reason": "a test"}
+    for who in (house.one.user, house.two.user):
+        assert house.service.post("/api/v1/keys/forget", json=change, headers=who).status_code == 403
+    clear = {"reason": "a test"}
+    assert house.service.post("/api/v1/cache/clear", json=clear, headers=house.one.user).status_code == 403
+    assert house.service.post("/api/v1/keys/forget", json=change, headers=house.one.admin).status_code == 200
+
+
+def test_a_client_key_of_another_principal_is_another_key(house):
+    header = {"Idempotency-Key": '"same"'}
+    first = extract(house, house.one.user, {**SHARED, "text": "One text."}, **header)
+    other = extract(house, house.one.other_user, {**SHARED, "text": "Another text."}, **header)
+    assert (first.status_code, other.status_code) == (200, 200)
+    assert other.headers["x-idempotency-replayed"] == "false"
+
+
+def test_a_case_is_worked_in_by_its_members_alone(house):
+    case = {"X-Case-ID": house.one.case_id}
+    request = {**SHARED, "text": "Anna Stone works for Acme Ltd in a case."}
+    mine = extract(house, house.one.user, request, **case)
+    assert mine.status_code == 200
+    key = mine.json()["idempotencyKey"]
+    assert house.service.get(f"/api/v1/runs/{key}", headers={**house.one.user, **case}).status_code == 200
+    for who in (house.one.other_user, house.two.user):
+        assert extract(house, who, request, **case).status_code == 403
+        assert house.service.get(f"/api/v1/runs/{key}", headers={**who, **case}).status_code == 403
+        assert house.service.get(f"/api/v1/runs/{key}", headers=who).status_code == 404
+    assert house.service.get(f"/api/v1/runs/{key}", headers=house.one.user).status_code == 404
+
+
+def test_a_header_that_names_another_tenant_is_refused(house):
+    assert extract(house, house.one.user, **{"X-Tenant-ID": house.two.tenant_id}).status_code == 403
+    assert extract(house, house.one.user, **{"X-Tenant-ID": house.one.tenant_id}).status_code == 200
+
+
+def test_one_tenant_without_credentials_listens_on_loopback_only(tmp_path):
+    with pytest.raises(SettingsError, match="loopback"):
+        open_entry(settings_for(tmp_path, host="0.0.0.0"))
