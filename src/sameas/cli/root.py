@@ -21,6 +21,7 @@ COMMANDS = {
     "events": "sameas.cli.events",
     "tenants": "sameas.cli.tenants",
     "serve": "sameas.cli.serve",
+    "worker": "sameas.cli.worker",
     "remote": "sameas.cli.remote",
     "doctor": "sameas.cli.doctor",
 }

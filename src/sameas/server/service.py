@@ -21,7 +21,7 @@ from sameas.connections import open_async_store
 from sameas.extraction.runs import Runs
 from sameas.identity.ids import uuid7
 from sameas.once.engine import AsyncEngine
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import SameasError, StoreUnavailable
 from sameas.once.observe import Event, Observer
 from sameas.once.store import AsyncStore
 from sameas.server.answers import Answers
@@ -109,6 +109,14 @@ class Service:
         await asyncio.to_thread(self._workshop.close)
         self._audit.close()
         return 0
+
+    async def take_over(self) -> int:
+        """Begin every promised run that nobody works on; a store that cannot answer is asked again later."""
+        try:
+            return await self.do(self.runner.take_over())
+        except (SameasError, OSError) as trouble:
+            _LOG.warning("promised runs could not be looked for: %s", trouble)
+            return 0
 
     async def do(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of work in the workshop; it goes on when the caller leaves."""

@@ -103,7 +103,7 @@ class Dialogue:
     def rows(self, plan: Plan, results: list[PGresult]) -> list[Row]:
         """The rows that came; a statement without rows answers one, the number that it changed."""
         result = results[0]
-        if result.status != _ROWS:
+        if len(results) > 1 or result.status != _ROWS:
             self.check(results)
             if result.status == _NO_ROWS:
                 return [(result.command_tuples,)]
