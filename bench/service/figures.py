@@ -39,18 +39,27 @@ def cached() -> None:
             for _ in range(ROUNDS):
                 for port, found in ((bare, floors), (ours, mine)):
                     found.append(asyncio.run(rate(port, request, connections=CONNECTIONS, seconds=SECONDS)))
-        share = median(mine) / median(floors)
+            share = median(mine) / median(floors)
+            print(
+                f"cached POST /extract, 2 KB: floor {median(floors):.0f}/s  sameas {median(mine):.0f}/s  {share:.0%}"
+                f"  (at least 40%: {_verdict(share >= 0.4)})"
+            )
+            at_half: dict[int, list[list[float]]] = {bare: [], ours: []}
+            gc.disable()
+            for _ in range(ROUNDS):
+                for port, found in at_half.items():
+                    # Both at the same load, so that what the machine does besides is seen in both.
+                    found.append(
+                        asyncio.run(
+                            delays(port, request, per_second=median(mine) / 2, connections=CONNECTIONS, seconds=SECONDS)
+                        )
+                    )
+            gc.enable()
+        floor_p99, p99 = (median(quantiles(late, n=100)[98] for late in at_half[port]) for port in (bare, ours))
+        p50 = median(median(late) for late in at_half[ours])
         print(
-            f"cached POST /extract, 2 KB: floor {median(floors):.0f}/s  sameas {median(mine):.0f}/s  {share:.0%}"
-            f"  (at least 40%: {_verdict(share >= 0.4)})"
-        )
-        gc.disable()
-        late = asyncio.run(delays(ours, request, per_second=median(mine) / 2, connections=CONNECTIONS, seconds=5.0))
-        gc.enable()
-        p99 = quantiles(late, n=100)[98]
-        print(
-            f"  at half of that: p50 {median(late) * 1e3:.2f} ms  p99 {p99 * 1e3:.2f} ms"
-            f"  (below 10 ms: {_verdict(p99 < 0.01)})"
+            f"  at half of that: p50 {p50 * 1e3:.2f} ms  p99 {p99 * 1e3:.2f} ms  (below 10 ms: {_verdict(p99 < 0.01)}; "
+            f"the bare route's p99 {floor_p99 * 1e3:.2f} ms)"
         )
 
 

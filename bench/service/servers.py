@@ -77,7 +77,8 @@ def _watch_lag(file: Path) -> None:
 
     async def closed(self: Service, **options) -> int:
         self._lag_sampler.cancel()  # type: ignore[attr-defined]
-        file.write_text(json.dumps({"p99": quantiles(lags, n=100)[98], "max": max(lags)}))
+        said = json.dumps({"p99": quantiles(lags, n=100)[98], "max": max(lags)})
+        await asyncio.to_thread(file.write_text, said)
         return await close(self, **options)
 
     Service.start, Service.close = started, closed  # type: ignore[method-assign]

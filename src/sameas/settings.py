@@ -91,6 +91,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.store or f"sqlite:///{self.home / 'sameas.db'}"
 
     @property
+    def tenants_url(self) -> str:
+        """Where tenants, cases and API keys live: the database, or a SQLite file in the home folder."""
+        return self.database or f"sqlite:///{self.home / 'tenants.db'}"
+
+    @property
     def cache(self) -> Path:
         return self.home / "cache"
 

@@ -191,8 +191,7 @@ def revoke_key(tenant: TenantId, key: KeyId) -> None:
 
 @contextmanager
 def _database() -> Iterator[Database]:
-    settings = load_settings()
-    database = open_tables(settings.database or f"sqlite:///{settings.home / 'sameas.db'}")
+    database = open_tables(load_settings().tenants_url)
     try:
         yield database
     except ScopeError as error:

@@ -47,7 +47,7 @@ def open_entry(settings: Settings, *, models: ModelExtractors | None = None) -> 
     from sameas.tenancy.tables import open_tables
 
     settings.home.mkdir(parents=True, exist_ok=True)
-    database = open_tables(settings.database or f"sqlite:///{settings.home / 'tenants.db'}")
+    database = open_tables(settings.tenants_url)
     schemes: dict[str, Authenticator] = {}
     if "jwt" in settings.auth:
         schemes["bearer"] = EnrolledAuthenticator(_tokens(settings), database=database)

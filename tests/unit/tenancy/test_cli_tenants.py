@@ -101,4 +101,4 @@ def test_what_is_not_there_is_said(sameas):
 def test_without_a_database_the_file_in_the_home_folder_is_used(sameas, tmp_path, monkeypatch):
     monkeypatch.delenv("SAMEAS_DATABASE")
     sameas("create", "Acme")
-    assert (tmp_path / "sameas.db").exists()
+    assert (tmp_path / "tenants.db").exists()
