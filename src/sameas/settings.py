@@ -63,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body: int = 16 * 1024 * 1024
     max_requests: int = 2_000
     max_runs: int = 16
+    models: str = ""
     sources: Mapping[str, Source] = {}
 
     def __post_init__(self) -> None:
@@ -126,6 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "max_body": str(self.max_body),
             "max_requests": str(self.max_requests),
             "max_runs": str(self.max_runs),
+            "models": self.models or "(none)",
         }
         return [(name, value, self.sources.get(name, "default")) for name, value in values.items()]
 

@@ -154,7 +154,7 @@ async def test_windows_hold_over_any_traffic_on_the_clock_of_the_server(backend:
     granted: list[list[Any]] = []
     under_way: list[tuple[RedisWindows, Granted, list[Any]]] = []
     seconds = 0.0
-    for _ in range(600):
+    for _ in range(400):
         seconds += random.choice([0.0, 0.3, 2.0, 7.0])
         backend.skew_micros = int(seconds * SECOND)
         node = random.choice(nodes)
@@ -174,7 +174,7 @@ async def test_windows_hold_over_any_traffic_on_the_clock_of_the_server(backend:
                 else:
                     entry[1] = random.randrange(grant.tokens + 1)
                     await owner.settle(grant, entry[1])
-    assert len(granted) > 100
+    assert len(granted) > 60
     for last, _ in granted:
         window = [tokens for at, tokens in granted if 0 <= last - at <= BUCKETS]
         assert len(window) <= 12

@@ -17,9 +17,11 @@ from sameas.extraction.extractor import Extractor, Found
 from sameas.extraction.graph import Claim, Mention
 from sameas.extraction.lexicon.extractor import VERSION, LexiconExtractor
 from sameas.extraction.pipeline import PipelineSettings
+from sameas.once.engine import AsyncEngine
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
+from sameas.server.models import ModelWish
 from sameas.server.ontologies import Registered
 from sameas.server.problems import Problem
 from sameas.server.wire import ExtractionParams
@@ -28,7 +30,7 @@ _KEPT = 64
 _SUFFIX = ".learned"
 
 # Builds the extractor of a named model for an ontology; a deployment without models has none.
-ModelExtractors = Callable[[Ontology, ExtractionParams], Extractor]
+ModelExtractors = Callable[[ModelWish], Extractor]
 
 
 class Deferred:
@@ -56,18 +58,19 @@ class Deferred:
 class Extractors:
     """The extractors and pipeline settings of requests, the same objects for the same wish."""
 
-    def __init__(self, *, concurrency: int, models: ModelExtractors | None = None) -> None:
+    def __init__(self, *, concurrency: int, engine: AsyncEngine, models: ModelExtractors) -> None:
         self._concurrency = concurrency
+        self._engine = engine
         self._models = models
-        self._extractors: OrderedDict[tuple[int, ExtractionParams], tuple[Ontology, Extractor]] = OrderedDict()
+        self._extractors: OrderedDict[tuple[int, ExtractionParams, str], tuple[Ontology, Extractor]] = OrderedDict()
         self._settings: OrderedDict[tuple[int | None, int], PipelineSettings] = OrderedDict()
 
-    def extractor(self, ontology: Ontology, found: Registered, params: ExtractionParams) -> Extractor:
-        place = (id(ontology), params)
+    def extractor(self, ontology: Ontology, found: Registered, params: ExtractionParams, *, tenant: str) -> Extractor:
+        place = (id(ontology), params, tenant)
         known = self._extractors.get(place)
         if known is None:
             # The ontology is kept beside its extractor, so that its id stays its own.
-            known = self._extractors[place] = (ontology, self._choose(ontology, found, params))
+            known = self._extractors[place] = (ontology, self._choose(ontology, found, params, tenant))
             while len(self._extractors) > _KEPT:
                 self._extractors.popitem(last=False)
         return known[1]
@@ -84,13 +87,11 @@ class Extractors:
                 self._settings.popitem(last=False)
         return known
 
-    def _choose(self, ontology: Ontology, found: Registered, params: ExtractionParams) -> Extractor:
+    def _choose(self, ontology: Ontology, found: Registered, params: ExtractionParams, tenant: str) -> Extractor:
         if params.extractor == "model" or params.named_model is not None:
             if params.extractor not in (None, "model"):
                 raise Problem(422, "params-contradict", f"extractor {params.extractor!r} asks no model; name none")
-            if self._models is None:
-                raise Problem(422, "no-model", "this service has no model configured; leave model out")
-            return self._models(ontology, params)
+            return self._models(ModelWish(ontology, params, tenant, self._engine))
         if params.temperature is not None or params.max_tokens is not None:
             raise Problem(422, "params-contradict", "temperature and maxTokens are a model's; name the model too")
         model = _beside(found.file)

@@ -24,7 +24,8 @@ from sameas.server.lines import Line, Tail, line_of_event
 TICK = 0.04
 # A look must not take more than this part of the time.
 _SHARE = 4
-_PER_SUBSCRIBER = 0.000_1
+_PER_SUBSCRIBER = 0.000_2
+_AT_ONCE = 20
 _IDLE_LOOK = 0.5
 
 # How a run stands for those who listen: it goes on, it has ended, or its journal goes on with another attempt.
@@ -163,15 +164,19 @@ class Channel:
     def number(self) -> int:
         return self._tail.number
 
-    def look(self) -> bool:
+    async def look(self) -> bool:
         """Read and hand out what was added; whether there was anything."""
         lines = self._tail.read()
         if not lines:
             return False
         self._last = lines[-1]
         self.active_at = self.nudged_at = time.monotonic()
-        for subscriber in self.subscribers:
+        # Who comes meanwhile is beyond these events already; who leaves does not mind.
+        for number, subscriber in enumerate(tuple(self.subscribers), 1):
             subscriber.offer(lines)
+            if number % _AT_ONCE == 0:
+                # A few at a time: all of them at once would keep everybody else waiting.
+                await asyncio.sleep(0)
         return True
 
     @property
@@ -272,7 +277,7 @@ class Hub:
             await asyncio.sleep(max(TICK, took * _SHARE, self.subscribers * _PER_SUBSCRIBER))
 
     async def _look(self, channel: Channel) -> None:
-        channel.look()
+        await channel.look()
         now = time.monotonic()
         if now - channel.nudged_at > self._keep_alive:
             channel.nudged_at = now
@@ -283,7 +288,7 @@ class Hub:
         channel.asked_at = now
         # Sure of the end only when nothing was added since: a later attempt may have gone on in the same journal.
         match self._standing(channel.space, channel.key, channel.number):
-            case "ended" if not channel.look():
+            case "ended" if not await channel.look():
                 self._end(channel)
             case "lost" if now - channel.active_at > self._lease and not await self._is_alive(
                 channel.space, channel.key

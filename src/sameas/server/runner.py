@@ -107,7 +107,7 @@ class Runner:
                 version=found.entry.version,
             )
         ontology = await self._ontologies.load(found)
-        extractor = self._extractors.extractor(ontology, found, request.extraction_params)
+        extractor = self._extractors.extractor(ontology, found, request.extraction_params, tenant=tenant_of(space))
         settings = self._extractors.settings(request.extraction_params)
         service = self._spaces.get(space)
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,10 +29,11 @@ from sameas.server.audit import AuditLog
 from sameas.server.door import CaseDirectory, Door, Visitor
 from sameas.server.extractors import Extractors, ModelExtractors
 from sameas.server.hub import Hub, Standing
+from sameas.server.models import Models
 from sameas.server.notices import Notice, Notices
 from sameas.server.ontologies import SHARED, Ontologies
 from sameas.server.promises import Promises
-from sameas.server.runner import Prepared, Runner
+from sameas.server.runner import Runner
 from sameas.server.spaces import Spaces
 from sameas.server.workshop import Workshop
 from sameas.settings import Settings
@@ -53,7 +54,6 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     observers: tuple[Observer, ...] = ()
     models: ModelExtractors | None = None
     registry: CollectorRegistry
-    estimate: Callable[[Prepared], Awaitable[Mapping[str, Any] | None]] | None = None
     metrics: Observer | None = None
     """Also told of the replays that come from memory and reach no engine."""
 
@@ -66,6 +66,7 @@ class Service:
         self.door = Door(options.authenticator, any_tenant=options.single_tenant, directory=options.directory)
         self.answers = Answers()
         self.registry = options.registry
+        self._models = Models(settings)
         self.stopping = False
         # The open WebSockets, to be closed with a word when the service stops.
         self.sockets: set[WebSocket] = set()
@@ -141,11 +142,6 @@ class Service:
     def counters(self) -> dict[str, float]:
         return {"events_delivered": self.hub.delivered, "events_missed": self.hub.missed}
 
-    async def model_estimate(self, prepared: Prepared) -> Mapping[str, Any] | None:
-        """What a model would be asked; None where no model is."""
-        estimate = self._options.estimate
-        return None if estimate is None else await estimate(prepared)
-
     def runs(self, space: str) -> Runs:
         """The run folders of a space; its methods block."""
         return self.spaces.get(space).runs
@@ -188,7 +184,9 @@ class Service:
         self.runner = Runner(
             self.spaces,
             ontologies=self.ontologies,
-            extractors=Extractors(concurrency=settings.concurrency, models=options.models),
+            extractors=Extractors(
+                concurrency=settings.concurrency, engine=plain, models=options.models or self._models
+            ),
             promises=self.promises,
             engine=plain,
             base=settings.base,
@@ -202,6 +200,7 @@ class Service:
 
     async def _shut(self) -> None:
         await self.notices.close()
+        await self._models.close()
         await self.store.close()
 
     def _heard(self, notice: Notice) -> None:

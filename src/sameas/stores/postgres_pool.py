@@ -128,17 +128,19 @@ class Pool:
         try:
             return self._open()
         except BaseException:
-            self._put(None)
+            self._put_empty()
             raise
 
     def give_back(self, taken: Taken) -> None:
         session = taken[0]
         if self.closed or session.pgconn.transaction_status != _IDLE:
             session.close()
-            self._put(None)
+            self._put_empty()
         else:
             session.reused = True
-            self._put(taken)
+            self._idle.append(taken)
+            if self._waiting:
+                self._tell_one()
 
     def clear(self) -> None:
         """Close what is idle: the server has gone away, or the store is closed."""
@@ -151,14 +153,14 @@ class Pool:
                 taken[0].close()
             self._idle.appendleft(None)
 
-    def _put(self, taken: Taken | None) -> None:
-        if taken is None:
-            self._idle.appendleft(None)
-        else:
-            self._idle.append(taken)
+    def _put_empty(self) -> None:
+        self._idle.appendleft(None)
         if self._waiting:
-            with self._returned:
-                self._returned.notify()
+            self._tell_one()
+
+    def _tell_one(self) -> None:
+        with self._returned:
+            self._returned.notify()
 
     def _wait(self) -> Taken | None:
         deadline = monotonic() + self._options.timeout

@@ -12,7 +12,7 @@ import asyncio
 import select
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import psycopg
 from psycopg import AsyncConnection, Connection
@@ -153,7 +153,7 @@ class Wire:
                 wait = answer.send(_READY_R if ready[0][1] == select.POLLIN else _ready(ready[0][1]))
                 left = max(until - monotonic(), 0)
         except StopIteration as end:
-            return cast("list[PGresult]", end.value)
+            return end.value  # type: ignore[no-any-return]
 
     def _poll_both(self, seconds: float) -> list[tuple[int, int]]:
         """Wait until more can be sent or read."""
@@ -193,7 +193,7 @@ class AsyncWire:
             while True:
                 wait = answer.send(_ready(await self._event(wait)))
         except StopIteration as end:
-            return cast("list[PGresult]", end.value)
+            return end.value  # type: ignore[no-any-return]
         finally:
             timer.cancel()
 

@@ -53,8 +53,9 @@ def claim_values(request: ClaimRequest) -> dict[str, Any]:
         "retain_for": request.retain_for,
         "route": about.route or None,
         "http_method": about.method or None,
-        "tags": tags_text(about.tags),
-        "audit_meta": _json_text(about.audit),
+        # Most records have neither, and every call counts between two waits.
+        "tags": tags_text(about.tags) if about.tags else "",
+        "audit_meta": _json_text(about.audit) if about.audit else "",
     }
 
 
@@ -78,7 +79,7 @@ def outcome_values(outcome: Outcome) -> dict[str, Any]:
         "content_type": media_type or None,
         "status_code": status if isinstance(status, int) and 100 <= status <= 599 else None,
         "response_body": None if status is None else readable(outcome),
-        "meta": _json_text(meta),
+        "meta": _json_text(meta) if meta else "",
     }
 
 
@@ -134,9 +135,9 @@ def record_of(identity: Identity, row: Row) -> Record:
     kept: Outcome | None = None
     if completed_at is not None:
         if content_type is not None:
-            kept = Outcome(outcome or b"", content_type, _from_json(meta))
+            kept = Outcome(outcome or b"", content_type, _from_json(meta) if meta else {})
         else:
-            kept = _odd_outcome(outcome or b"", _from_json(meta))
+            kept = _odd_outcome(outcome or b"", _from_json(meta) if meta else {})
     return Record(
         identity,
         fingerprint,
@@ -149,7 +150,13 @@ def record_of(identity: Identity, row: Row) -> Record:
         expires_at,
         completed_at,
         kept,
-        About(owner, tuple(tags.split("\n")[1:-1]) if tags else (), route or "", method or "", _from_json(audit)),
+        About(
+            owner,
+            tuple(tags.split("\n")[1:-1]) if tags else (),
+            route or "",
+            method or "",
+            _from_json(audit) if audit else {},
+        ),
     )
 
 
@@ -180,8 +187,8 @@ def _is_text(media_type: str) -> bool:
 
 
 def _json_text(value: Any) -> str:
-    return msgspec.json.encode(value).decode() if value else ""
+    return msgspec.json.encode(value).decode()
 
 
-def _from_json(text: str | None) -> Any:
-    return msgspec.json.decode(text) if text else {}
+def _from_json(text: str) -> Any:
+    return msgspec.json.decode(text)

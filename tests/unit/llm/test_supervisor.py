@@ -57,6 +57,16 @@ def test_a_reply_is_paid_from_budget_and_window_with_what_it_used() -> None:
     assert (row.cost, row.failed, row.memo_hits) == (Decimal("0.00001"), 0, 0)
 
 
+def test_the_window_is_corrected_with_what_a_reply_used() -> None:
+    async def go() -> float:
+        asking = supervisor(ScriptedModel([answer(tokens=(1, 0))]), limiter_here(tokens_per_minute=AT_MOST + 2))
+        for _ in range(3):
+            await asking.ask(STAGE, question())
+        return now()
+
+    assert run_jumping(go()) < 1
+
+
 def test_the_budget_is_asked_before_the_limiter() -> None:
     async def go() -> None:
         limiter = limiter_here(requests_per_minute=1)
@@ -331,6 +341,22 @@ def test_a_failure_is_not_remembered_and_keeps_its_name_through_the_memo() -> No
                 await supervisor(model, memo=CallMemo(engine), budget=TokenBudgetService(1)).ask(
                     STAGE, question("another")
                 )
+
+    asyncio.run(go())
+
+
+def test_the_end_of_a_stage_reaches_a_call_through_the_memo() -> None:
+    async def go() -> None:
+        async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
+            limiter, budget = CentralRateLimiterService(), TokenBudgetService(4_096)
+            asking = supervisor(ScriptedModel([forever]), limiter, memo=CallMemo(engine), budget=budget)
+            limits = StageTimeout(1, 10)
+            for _ in range(5):
+                with pytest.raises(StageTimedOutError):
+                    await within(STAGE, lambda: asking.ask(STAGE, question()), limits=limits, on_soft=lambda: None)
+            assert (limiter.held, limiter.waiting, budget.reserved) == (0, 0, 0)
+            # How many were sent before their time was up depends on the machine, and each of those counts.
+            assert budget.used == 4 * asking.usage.total.calls
 
     asyncio.run(go())
 

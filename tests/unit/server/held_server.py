@@ -5,12 +5,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from sameas.ontology.model import Ontology
 from sameas.server import serving
 from sameas.server.authentication import open_entry
-from sameas.server.wire import ExtractionParams
 from sameas.settings import Settings
-from tests.unit.server.house import HeldExtractor, Hold
+from tests.unit.server.house import Hold
 
 
 class FileHold(Hold):
@@ -26,9 +24,6 @@ class FileHold(Hold):
         if held:
             self._said.touch()
         return held
-
-    def extractor(self, ontology: Ontology, params: ExtractionParams) -> HeldExtractor:
-        return HeldExtractor(self, ontology)
 
 
 def main(home: Path, port: int, store: str, lease: float, grace: float) -> None:

@@ -21,8 +21,8 @@ from sameas.ontology.model import Ontology
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
 from sameas.server.logs import RequestLog
+from sameas.server.models import ModelWish
 from sameas.server.serving import Server
-from sameas.server.wire import ExtractionParams
 from sameas.settings import Settings
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "src" / "sameas" / "example"
@@ -73,8 +73,8 @@ class Hold:
     def let_go(self) -> None:
         self.held = False
 
-    def extractor(self, ontology: Ontology, params: ExtractionParams) -> HeldExtractor:
-        return HeldExtractor(self, ontology)
+    def extractor(self, wish: ModelWish) -> HeldExtractor:
+        return HeldExtractor(self, wish.ontology)
 
 
 class Running:

@@ -7,6 +7,7 @@ accounts.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -119,7 +120,7 @@ class ModelExtractor:
 
     def bind(self, run: RunLink) -> "RunningExtractor":
         """The extractor with a budget, accounts and a listener of its own."""
-        budget = self._control.budget(self._settings, chunks=run.chunks, needed=self._needed(), on_signal=run.on_signal)
+        budget = self._control.budget(self._settings, chunks=run.chunks, needed=self._needed, on_signal=run.on_signal)
         supervisors = [
             RequestSupervisor(
                 model,
@@ -146,6 +147,7 @@ class ModelExtractor:
     def _alone(self, chunk: Chunk) -> "RunningExtractor":
         return self.bind(RunLink(key=chunk.digest, chunks=1, on_signal=lambda _: None))
 
+    @cached_property
     def _needed(self) -> dict[str, int]:
         """Tokens that a chunk of the usual size takes in each stage at most, with a menu of the whole focus."""
         ontology = self._index.ontology

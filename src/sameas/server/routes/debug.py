@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from sameas.extraction.chunking import iter_chunks
 from sameas.once.record import State
 from sameas.server import examples
+from sameas.server.models import model_estimate
 from sameas.server.problems import Problem
 from sameas.server.replies import json_reply, query_of
 from sameas.server.route import Asked, Parameter, Reply, Route
@@ -55,10 +56,10 @@ async def estimate(asked: Asked) -> ASGIApp:
     prepared = await service.do(service.runner.prepare(space, request))
     record = await service.do(service.runner.record(space, prepared.key.key))
     is_known = record is not None and record.state is State.DONE
-    return json_reply(await service.do(_estimate(asked, prepared, is_known=is_known)))
+    return json_reply(await service.do(_estimate(prepared, is_known=is_known)))
 
 
-async def _estimate(asked: Asked, prepared: Prepared, *, is_known: bool) -> Estimate:
+async def _estimate(prepared: Prepared, *, is_known: bool) -> Estimate:
     text = prepared.key.components.text
     known: dict[str, Any] = {
         "idempotency_key": prepared.key.key,
@@ -66,7 +67,7 @@ async def _estimate(asked: Asked, prepared: Prepared, *, is_known: bool) -> Esti
         "characters": len(text),
         "extractor": prepared.extractor.name,
     }
-    asking = await asked.service.model_estimate(prepared)
+    asking = await model_estimate(prepared.extractor, prepared.ontology, text, settings=prepared.settings)
     if asking is not None and not is_known:
         return Estimate(**known, **asking)
     chunks = await asyncio.to_thread(_count, text, prepared)

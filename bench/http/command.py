@@ -1,0 +1,50 @@
+"""`./run bench http [--quick] [--placement ...]`: every figure of the middleware, on a Redis of its own."""
+
+import argparse
+import os
+
+from bench.http import in_process, served
+from bench.http.apps import OURS
+from bench.http.memory import AT_MOST_BYTES, IN_FLIGHT, added_per_request
+from bench.stores.page import _figures
+from bench.stores.placement import PLACEMENTS, described, placed
+from bench.stores.turns import Effort
+from tests.servers.redis import RedisServer
+
+FULL = Effort(rounds=5, turns=20, calls=40)
+QUICK = Effort(rounds=5, turns=4, calls=20)
+
+
+def main(*arguments: str) -> None:
+    parser = argparse.ArgumentParser(prog="./run bench http")
+    parser.add_argument("--quick", action="store_true", help="few requests, to see that everything works")
+    parser.add_argument(
+        "--placement", choices=PLACEMENTS, default=PLACEMENTS[0], help="on which cores client and Redis run in process"
+    )
+    chosen = parser.parse_args(arguments)
+    print(f"load before the run {os.getloadavg()[0]:.1f}; in process {described(chosen.placement)}\n")
+    with RedisServer(appendonly="everysec") as server:
+        with placed(chosen.placement, server=server.pid):
+            _show(in_process.figures(server.url, QUICK if chosen.quick else FULL, redis_pid=server.pid))
+        with served.servers(server.url) as addresses:
+            try:
+                rounds, seconds = (3, 1) if chosen.quick else (7, 2)
+                _show(served.figures(addresses, rounds=rounds, seconds=seconds))
+                alone, beside = served.slow_readers(addresses[OURS], seconds=seconds)
+                print(
+                    f"replays per second: {alone:.0f} alone, {beside:.0f} beside {served.SLOW_CLIENTS:,} clients that "
+                    f"read a byte a second ({beside / alone:.0%})\n"
+                )
+            except served.WrkMissingError:
+                print("uvicorn and wrk: not measured, wrk is not installed\n")
+    added = added_per_request()
+    verdict = "yes" if added <= AT_MOST_BYTES else "MISSED"
+    print(
+        f"memory added per request in flight, {IN_FLIGHT:,} of them: {added / 1_024:.1f} KB with its body "
+        f"(at most {AT_MOST_BYTES // 1_024} KB: {verdict})"
+    )
+
+
+def _show(tables) -> None:
+    for title, figures in tables.items():
+        print(f"{title}\n\n{_figures(figures)}\n", flush=True)

@@ -1,0 +1,158 @@
+"""The same applications on uvicorn, asked by wrk over loopback: requests per second, in turns."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+import httpx
+
+from bench.http.apps import BARE, FLOOR, NAMES, OURS, TIER
+from bench.http.in_process import FRESH_AT_LEAST, REPLAY_AT_LEAST, TIER_AT_LEAST, order
+from bench.stores.turns import Figure
+from tests.servers.port import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+CONNECTIONS = 16
+SLOW_CLIENTS = 1_000
+READY_WITHIN_SECONDS = 60
+WRK = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+local number = 0
+request = function()
+  number = number + {step}
+  wrk.headers["Idempotency-Key"] = '"{prefix}-' .. number .. '"'
+  return wrk.format(nil, "/orders", nil, '{body}')
+end
+"""
+
+
+class WrkMissingError(RuntimeError):
+    """wrk is not installed."""
+
+
+@contextmanager
+def servers(url: str) -> Iterator[Mapping[str, str]]:
+    """One uvicorn for each application; their addresses by name."""
+    running, addresses = [], {}
+    try:
+        for name in NAMES:
+            port = free_port()
+            addresses[name] = f"http://127.0.0.1:{port}"
+            environment = {**os.environ, "BENCH_HTTP_APP": name, "BENCH_HTTP_REDIS": url}
+            command = [sys.executable, "-m", "uvicorn", "--factory", "bench.http.apps:make_app", "--port", str(port)]
+            options = ["--no-access-log", "--log-level", "error", "--backlog", "4096"]
+            running.append(subprocess.Popen([*command, *options], cwd=ROOT, env=environment))
+        for address in addresses.values():
+            _await(address)
+        yield addresses
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+def figures(addresses: Mapping[str, str], *, rounds: int, seconds: int) -> dict[str, list[Figure]]:
+    """The tables by their titles: seconds per request, as the other tables have it."""
+    if shutil.which("wrk") is None:
+        raise WrkMissingError
+    taken: dict[tuple[str, str], list[float]] = {}
+    for number in range(rounds):
+        for kind in ("fresh", "replay"):
+            for name in NAMES:
+                rate = _wrk(addresses[name], kind, seconds, salt=number)
+                taken.setdefault((kind, name), []).append(1 / rate)
+    tables = {}
+    for title, kind, floor, goals in (
+        ("fresh", "fresh", FLOOR, {OURS: FRESH_AT_LEAST}),
+        ("replay", "replay", FLOOR, {OURS: REPLAY_AT_LEAST}),
+        ("replay from the local tier", "replay", BARE, {TIER: TIER_AT_LEAST}),
+    ):
+        names = (BARE, TIER) if floor == BARE else (BARE, FLOOR, OURS)
+        tables[f"uvicorn and wrk, {title}"] = [
+            Figure(
+                name,
+                median(taken[kind, name]),
+                None
+                if name == floor
+                else median(base / time for base, time in zip(taken[kind, floor], taken[kind, name], strict=True)),
+                goals.get(name),
+            )
+            for name in names
+        ]
+    return tables
+
+
+def slow_readers(address: str, *, seconds: int) -> tuple[float, float]:
+    """Requests per second of quick clients, alone and beside clients that read a byte a second."""
+    alone = _wrk(address, "replay", seconds, salt=0)
+    reading = threading.Event()
+    slow: list[socket.socket] = []
+    host, port = address.removeprefix("http://").split(":")
+    try:
+        for _ in range(SLOW_CLIENTS):
+            connection = socket.socket()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.connect((host, int(port)))
+            connection.sendall(b'POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nIdempotency-Key: "l"\r\n\r\n')
+            slow.append(connection)
+        for connection in slow:
+            connection.recv(1)
+
+        def read() -> None:
+            while not reading.wait(1):
+                for connection in slow:
+                    connection.recv(1)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            beside = _wrk(address, "replay", seconds, salt=1)
+        finally:
+            reading.set()
+            reader.join()
+    finally:
+        for connection in slow:
+            connection.close()
+    return alone, beside
+
+
+def _wrk(address: str, kind: str, seconds: int, *, salt: int) -> float:
+    step = 1 if kind == "fresh" else 0
+    prefix = f"wrk-{salt}-{time.monotonic_ns()}"
+    # The first of them is there before the others ask for it: the floor does not wait.
+    headers = {"Content-Type": "application/json", "Idempotency-Key": f'"{prefix}-0"'}
+    httpx.post(f"{address}/orders", content=order(0), headers=headers).raise_for_status()
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        script.write(WRK.format(prefix=prefix, step=step, body=order(0).decode()))
+        script.flush()
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script.name, address]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in said:
+        raise RuntimeError(f"some requests were refused: {said}")
+    found = re.search(r"Requests/sec:\s+([\d.]+)", said)
+    assert found, said
+    return float(found[1])
+
+
+def _await(address: str) -> None:
+    deadline = time.monotonic() + READY_WITHIN_SECONDS
+    while True:
+        try:
+            httpx.get(address)
+            return
+        except httpx.TransportError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
