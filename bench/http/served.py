@@ -23,6 +23,9 @@ from tests.servers.port import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECTIONS = 16
+# More than there are connections, so that few ask for one key at a time.
+REPLAYED_KEYS = 128
+ALL_NEW = 1_000_000_000
 SLOW_CLIENTS = 1_000
 READY_WITHIN_SECONDS = 60
 WRK = """
@@ -30,7 +33,7 @@ wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 local number = 0
 request = function()
-  number = number + {step}
+  number = (number + 1) % {keys}
   wrk.headers["Idempotency-Key"] = '"{prefix}-' .. number .. '"'
   return wrk.format(nil, "/orders", nil, '{body}')
 end
@@ -52,7 +55,7 @@ def servers(url: str) -> Iterator[Mapping[str, str]]:
             environment = {**os.environ, "BENCH_HTTP_APP": name, "BENCH_HTTP_REDIS": url}
             command = [sys.executable, "-m", "uvicorn", "--factory", "bench.http.apps:make_app", "--port", str(port)]
             options = ["--no-access-log", "--log-level", "error", "--backlog", "4096"]
-            running.append(subprocess.Popen([*command, *options], cwd=ROOT, env=environment))
+            running.append(subprocess.Popen([*command, *options], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL))
         for address in addresses.values():
             _await(address)
         yield addresses
@@ -129,13 +132,15 @@ def slow_readers(address: str, *, seconds: int) -> tuple[float, float]:
 
 
 def _wrk(address: str, kind: str, seconds: int, *, salt: int) -> float:
-    step = 1 if kind == "fresh" else 0
+    keys = ALL_NEW if kind == "fresh" else REPLAYED_KEYS
     prefix = f"wrk-{salt}-{time.monotonic_ns()}"
-    # The first of them is there before the others ask for it: the floor does not wait.
-    headers = {"Content-Type": "application/json", "Idempotency-Key": f'"{prefix}-0"'}
-    httpx.post(f"{address}/orders", content=order(0), headers=headers).raise_for_status()
+    if kind == "replay":
+        with httpx.Client() as http:
+            for number in range(keys):
+                headers = {"Content-Type": "application/json", "Idempotency-Key": f'"{prefix}-{number}"'}
+                http.post(f"{address}/orders", content=order(0), headers=headers).raise_for_status()
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
-        script.write(WRK.format(prefix=prefix, step=step, body=order(0).decode()))
+        script.write(WRK.format(prefix=prefix, keys=keys, body=order(0).decode()))
         script.flush()
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script.name, address]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -36,7 +36,7 @@ on_redis = pytest.mark.parametrize("worker", ["redis-threads-redis"], indirect=T
 def redis():
     # A server of its own: a worker's queues must not be flushed by the tests of others.
     with program_or_skip():
-        server = RedisServer(appendonly="always")
+        server = RedisServer(appendonly="everysec")
     with server:
         yield server.url.removesuffix("/0")
 

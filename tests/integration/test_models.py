@@ -334,16 +334,17 @@ async def test_asks_at_the_same_time_do_not_wait_for_each_other(server):
 
 
 def test_one_model_serves_several_event_loops(server):
+    """They take turns while the connections of each stay open."""
     server.rescript(says(GOOD))
     model = opened(server)
-
-    async def once():
-        try:
-            return (await model.ask(an_ask())).finish
-        finally:
-            await model.close()
-
-    assert [asyncio.run(once()) for _ in range(3)] == ["stop"] * 3
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    try:
+        replies = [loop.run_until_complete(model.ask(an_ask())) for loop in (*loops, *loops)]
+        assert [reply.finish for reply in replies] == ["stop"] * 4
+    finally:
+        for loop in loops:
+            loop.run_until_complete(model.close())
+            loop.close()
 
 
 async def test_the_server_answers_by_the_text_that_it_is_asked_about(server):

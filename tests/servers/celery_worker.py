@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from kombu import pools
+
 from tests.servers.celery_tasks import make_app, read_journal
 from tests.servers.server import Server
 
@@ -50,7 +52,7 @@ class CeleryWorker(Server):
     def close(self) -> None:
         super().close()
         # What the sender's side has open; Celery leaves it to the end of the process.
-        self.app.pool.force_close_all()
+        pools.reset()
         self.app.backend.result_consumer.stop()
         self.app.backend.client.close()
         self.app.close()
