@@ -18,7 +18,7 @@ from tests.servers.program import program_or_skip
 from tests.servers.redis import RedisServer
 
 VISIBLE_FOR = 2
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 # Each broker with each kind of store; a worker that was killed comes back with the other pool.
 WORKERS = {

@@ -53,17 +53,19 @@ _LOG = logging.getLogger("sameas.server")
 class App:
     """The ASGI application and the service behind it."""
 
-    def __init__(self, settings: Settings, entry: Entry, *, log: RequestLog | None = None) -> None:
+    def __init__(
+        self, settings: Settings, entry: Entry, *, log: RequestLog | None = None, telemetry: Telemetry | None = None
+    ) -> None:
         registry = CollectorRegistry()
         metrics = MetricsObserver(registry, cached_results=self._cached_results)
-        telemetry = Telemetry()
+        traces = telemetry or Telemetry()
         self.service = Service(
             settings,
             ServiceOptions(
                 authenticator=entry.authenticator,
                 single_tenant=entry.single_tenant,
                 directory=entry.directory,
-                observers=(metrics, *_observers(telemetry)),
+                observers=(metrics, *_observers(traces)),
                 registry=registry,
                 metrics=metrics,
                 models=entry.models,
@@ -79,7 +81,8 @@ class App:
             hosts=entry.hosts,
             log=log or RequestLog(),
             metrics=counts,
-            telemetry=telemetry,
+            origins=_origins(settings),
+            telemetry=traces,
         )
 
     async def __call__(self, scope: dict[str, object], receive: object, send: object) -> None:
@@ -110,11 +113,10 @@ class App:
                 StarletteRoute(route.path, _endpoint(self.service, route), methods=[route.method])
             )
         application.router.routes.append(WebSocketRoute("/api/rpc", RpcSocket(self.service)))
-        origins = [origin.strip() for origin in settings.cors_origins.split(",") if origin.strip()]
-        if origins:
+        if origins := _origins(settings):
             application.add_middleware(
                 CORSMiddleware,
-                allow_origins=origins,
+                allow_origins=list(origins),
                 allow_methods=["GET", "POST", "PUT", "DELETE"],
                 allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Prefer"],
                 expose_headers=["Location", "X-Idempotency-Replayed", "X-Trace-Id"],
@@ -150,6 +152,10 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[A
             return problem_reply(problem)
 
     return endpoint
+
+
+def _origins(settings: Settings) -> tuple[str, ...]:
+    return tuple(origin.strip() for origin in settings.cors_origins.split(",") if origin.strip())
 
 
 async def _not_ours(request: Request, error: Exception) -> Response:

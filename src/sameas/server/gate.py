@@ -25,6 +25,8 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
 
 _LOG = logging.getLogger("sameas.server")
+_POLICY = 1008
+_HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Whoever asks how the service is must get an answer, most of all when it is overloaded.
 _ALWAYS = frozenset({"/health/live", "/health/ready", "/metrics"})
 
@@ -39,6 +41,7 @@ class Gate:
         service: Service,
         *,
         hosts: Sequence[str],
+        origins: Sequence[str],
         log: RequestLog,
         metrics: ServiceMetrics,
         telemetry: Telemetry,
@@ -47,6 +50,7 @@ class Gate:
         self._extract = extract
         self._service = service
         self._hosts = None if "*" in hosts else frozenset(host.encode() for host in hosts)
+        self._origins = frozenset(origin.encode() for origin in origins)
         self._log = log
         self._metrics = metrics
         self._telemetry = telemetry
@@ -58,6 +62,12 @@ class Gate:
             return
         note = scope["sameas.note"] = Note()
         if scope["type"] == "websocket":
+            try:
+                self._check(scope, scope["path"])
+            except Problem as problem:
+                # Before it is accepted, closing answers the handshake with 403.
+                await send({"type": "websocket.close", "code": _POLICY, "reason": problem.detail[:120]})
+                return
             with self._telemetry.span(scope, "websocket"):
                 await self._routes(scope, receive, send)
             return
@@ -102,12 +112,23 @@ class Gate:
             hosts = [value for name, value in headers if name == b"host"]
             if any(_without_port(host) not in self._hosts for host in hosts):
                 raise Problem(400, "host-unknown", "this service does not go by that name; it is at localhost")
+        if scope["type"] == "websocket" or scope["method"] not in _HARMLESS:
+            self._check_origin(headers)
         if path in _ALWAYS:
             return
         if self._service.stopping:
             raise Problem(503, "stopping", "this server is being stopped; ask again", retry_after=1.0)
         if self._under_way > self._service.settings.max_requests:
             raise Problem(503, "overloaded", "too many requests are under way; ask again later", retry_after=1.0)
+
+    def _check_origin(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """A page of somebody else's must not act for whoever looks at it: here nobody may need a credential."""
+        origin = next((value for name, value in headers if name == b"origin"), None)
+        if origin is None or origin in self._origins:
+            return
+        host = next((value for name, value in headers if name == b"host"), b"")
+        if origin.partition(b"://")[2] != host:
+            raise Problem(403, "origin-unknown", "pages of that origin may not change anything here")
 
     async def _refuse(self, error: Exception, note: Note, send: Send, *, head_only: bool) -> None:
         problem = problem_of(error)

@@ -36,8 +36,8 @@ from sameas.server.wire import Call, ExtractRequest, is_run_key
 TAGS = ("extraction.streamExtract", "extraction.getResult", "extraction.cancel")
 MAX_BATCH = 32
 MAX_IN_FLIGHT = 64
-# Of RFC 6455 and its registry: too big a message, a broken rule, a restart, try again later.
-TOO_BIG, POLICY, RESTART, TRY_AGAIN = 1009, 1008, 1012, 1013
+# Of RFC 6455 and its registry: a broken rule, try again later.
+POLICY, TRY_AGAIN = 1008, 1013
 
 _LOG = logging.getLogger("sameas.server")
 _calls = msgspec.json.Decoder(Call | list[Call])
@@ -163,6 +163,9 @@ class RpcSocket:
             problem = problem_of(error)
             # Before it is accepted, closing answers the handshake with 403.
             await socket.close(code=POLICY, reason=problem.detail[:120])
+            return
+        if len(self._service.sockets) >= self._service.settings.max_requests:
+            await socket.close(code=TRY_AGAIN, reason="too many sockets are open; come back later")
             return
         await socket.accept()
         await _Conversation(self._service, visitor, socket).go()

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from starlette.websockets import WebSocket
 
 from sameas.connections import open_async_store
-from sameas.extraction.runs import Runs
+from sameas.extraction.runs import RunNotFoundError, Runs
 from sameas.identity.ids import uuid7
 from sameas.once.engine import AsyncEngine
 from sameas.once.errors import SameasError, StoreUnavailable
@@ -67,6 +68,7 @@ class Service:
         self.answers = Answers()
         self.registry = options.registry
         self._models = Models(settings)
+        self._stop_by = 0.0
         self.stopping = False
         # The open WebSockets, to be closed with a word when the service stops.
         self.sockets: set[WebSocket] = set()
@@ -91,15 +93,17 @@ class Service:
 
     async def send_away(self) -> None:
         """Take no new work and end every stream; the first thing to do when the service stops."""
-        self.stopping = True
+        if not self.stopping:
+            self.stopping = True
+            self._stop_by = time.monotonic() + self.settings.grace
         await self.hub.close()
         closing = [socket.close(code=_RESTART, reason="the server stops; come back") for socket in self.sockets]
         await asyncio.gather(*closing, return_exceptions=True)
 
-    async def close(self, *, grace: float | None = None) -> int:
+    async def close(self) -> int:
         """Stop; returns how many runs were handed over. After that the process must end without cancelling them."""
         await self.send_away()
-        left = await self.do(self.runner.wait(self.settings.grace if grace is None else grace))
+        left = await self.do(self.runner.wait(max(0.0, self._stop_by - time.monotonic())))
         if left:
             await self.do(self.runner.hand_over())
             # Not a step further: what a replaced worker still did would only confuse those who listen.
@@ -157,7 +161,8 @@ class Service:
 
     async def check_database(self) -> None:
         """Raise where the database of results cannot answer."""
-        self.spaces.get(SHARED)
+        with suppress(RunNotFoundError):
+            await asyncio.to_thread(self.runs(SHARED).find, "0" * 64)
 
     async def check_store(self) -> None:
         """Raise where the store cannot answer."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 
 from sameas.extraction.run_record import run_policy
 from sameas.extraction.service import ExtractionService, ServiceSettings
@@ -41,28 +42,34 @@ class Spaces:
         self._database = database
         self._settings = ServiceSettings(policy=run_policy(lease=lease))
         self._observers = tuple(observers)
+        self._lock = Lock()
         self._open: OrderedDict[str, ExtractionService] = OrderedDict()
 
     def get(self, space: str) -> ExtractionService:
-        service = self._open.get(space)
-        if service is None:
-            service = self._open[space] = ExtractionService(
-                home=self._home,
-                store=self._store,
-                tenant=space,
-                database=self._database,
-                settings=self._settings,
-                observers=self._observers,
-            )
-            while len(self._open) > _KEPT:
-                self._open.popitem(last=False)
-        self._open.move_to_end(space)
-        return service
+        # Both loops ask for spaces.
+        with self._lock:
+            service = self._open.get(space)
+            if service is None:
+                service = self._open[space] = ExtractionService(
+                    home=self._home,
+                    store=self._store,
+                    tenant=space,
+                    database=self._database,
+                    settings=self._settings,
+                    observers=self._observers,
+                )
+                while len(self._open) > _KEPT:
+                    self._open.popitem(last=False)
+            self._open.move_to_end(space)
+            return service
 
     def of_tenant(self, tenant: str) -> list[ExtractionService]:
         """The tenant's own service and those of its cases that are open here."""
-        cases = [service for space, service in self._open.items() if space != tenant and tenant_of(space) == tenant]
+        with self._lock:
+            known = list(self._open.items())
+        cases = [service for space, service in known if space != tenant and tenant_of(space) == tenant]
         return [self.get(tenant), *cases]
 
     def all(self) -> list[ExtractionService]:
-        return list(self._open.values())
+        with self._lock:
+            return list(self._open.values())

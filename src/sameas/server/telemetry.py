@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from starlette.types import Scope
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer, TracerProvider
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
@@ -13,23 +17,25 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 class Telemetry:
     """Makes spans. The provider is the process's own, as `opentelemetry-instrument` or the host program set it."""
 
-    def __init__(self) -> None:
-        self._is_on = False
+    def __init__(self, provider: TracerProvider | None = None) -> None:
+        self._tracer: Tracer | None = None
         try:
             from opentelemetry import trace
         except ImportError:
             return
-        self._is_on = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        chosen = provider or trace.get_tracer_provider()
+        if not isinstance(chosen, trace.ProxyTracerProvider):
+            self._tracer = chosen.get_tracer("sameas.server")
 
     @property
     def is_on(self) -> bool:
-        return self._is_on
+        return self._tracer is not None
 
     def span(self, scope: Scope, name: str) -> AbstractContextManager[None]:
-        return self._span(scope, name) if self._is_on else _NOTHING
+        return _NOTHING if self._tracer is None else self._span(self._tracer, scope, name)
 
     @contextmanager
-    def _span(self, scope: Scope, name: str) -> Iterator[None]:
+    def _span(self, tracer: Tracer, scope: Scope, name: str) -> Iterator[None]:
         from opentelemetry import trace
         from opentelemetry.context import Context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -41,7 +47,6 @@ class Telemetry:
             if header.decode("latin-1") in names
         }
         parent = TraceContextTextMapPropagator().extract(carrier, context=Context())
-        tracer = trace.get_tracer("sameas.server")
         with tracer.start_as_current_span(name, context=parent, kind=trace.SpanKind.SERVER) as span:
             yield
             note = scope["sameas.note"]

@@ -48,10 +48,10 @@ class Engines:
         return engine
 
     def close(self, app: Any) -> None:
-        """Close the app's engine; the next task opens it again."""
+        """Close the app's engine, unless it was given open; the next task opens it again."""
         with self._lock:
             engine = self._opened.pop(app, None)
-        if engine is not None:
+        if engine is not None and engine is not app.conf.get("sameas_engine"):
             engine.close()
 
 

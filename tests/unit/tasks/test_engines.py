@@ -57,6 +57,33 @@ def test_an_engine_or_what_makes_one_may_be_given():
             open_engine(app.conf)
 
 
+def test_what_was_opened_is_closed_and_what_was_given_is_left_open(bench):
+    closed = []
+
+    class Noting(Engine):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    made, given = Noting(open_store("memory://")), Noting(open_store("memory://"))
+    for setting in (lambda: made, given):
+        bench.app.conf.sameas_engine = setting
+        ENGINES.of(bench.app)
+        close_engine(bench.app)
+    assert closed == [made]
+
+
+def test_the_secret_is_that_of_fingerprints():
+    app = Celery("secret", set_as_current=False)
+    prints = set()
+    for secret in (None, b"one", b"two"):
+        app.conf.update(sameas_store="memory://", sameas_secret=secret)
+        with open_engine(app.conf) as engine:
+            engine.run(lambda context: 1, scope="s", key="k", payload={"a": 1})
+            prints.add(engine.read("s", "k").fingerprint)
+    assert len(prints) == 3
+
+
 def test_a_task_may_have_an_engine_of_its_own(bench):
     with Engine(open_store("memory://")) as engine:
         task = bench.task(lambda: "done", name="task", engine=engine)

@@ -60,7 +60,7 @@ class Asker:
         # Beyond its soft limit a chunk is done as it is, or not at all.
         if soft_limit_passed():
             raise ChunkFailedError(_code(reply), f"the model's reply could not be used: {error}")
-        again = reply
+        again = await self._reply(stage, repair(ask, reply, error, settings=self._settings), kind)
         try:
             return _checked(again, kind)
         except BadReplyError as still:

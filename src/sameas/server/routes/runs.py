@@ -84,6 +84,8 @@ async def get_events(asked: Asked) -> ASGIApp:
         if 0 < total <= after:
             # By the standard of server-sent events: there is nothing more, do not come back.
             return Response(status_code=204)
+    if asked.request.method == "HEAD":
+        return Response(media_type=EVENT_STREAM)
     journal = asked.service.runs(asked.visitor.space).at(key).journal_path
     return EventStream(asked.service.hub.listen(asked.visitor.space, key, journal, after=after))
 
