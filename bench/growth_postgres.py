@@ -24,7 +24,7 @@ FEW = 10_000
 MANY = 1_000_000
 ALL = 10_000_000
 AT_MOST = 1.5
-EFFORT = Effort(rounds=5, turns=25, calls=20)
+EFFORT = Effort(rounds=5, turns=100, calls=5)
 RESULT = {"order": 123, "status": "paid"}
 # Room for the log of the fill; the rest are the server's defaults.
 SERVER_OPTIONS = {"max_wal_size": "8GB"}

@@ -132,15 +132,15 @@ def _none(reason: PeerFailedError) -> Peers:
     return Peers(None, dict.fromkeys((*SYNC_PEERS[1:], *ASYNC_PEERS[1:]), str(reason)))
 
 
-def installed() -> Path:
+def installed(lock: Path = LOCK) -> Path:
     """The folder with the packages of the lock; made once for each lock and version of Python."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    digest = hashlib.sha256(LOCK.read_bytes() + version.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(lock.read_bytes() + version.encode()).hexdigest()[:16]
     folder = ROOT / ".cache" / "peers" / digest
     if folder.exists():
         return folder
     unfinished = folder.with_suffix(f".{os.getpid()}")
-    options = ["--quiet", "--target", str(unfinished), "--require-hashes", "--requirement", str(LOCK)]
+    options = ["--quiet", "--target", str(unfinished), "--require-hashes", "--requirement", str(lock)]
     if shutil.which("uv"):
         command = ["uv", "pip", "install", "--python", sys.executable, *options]
     else:

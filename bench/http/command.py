@@ -6,6 +6,7 @@ import os
 from bench.http import in_process, served
 from bench.http.apps import OURS
 from bench.http.memory import AT_MOST_BYTES, IN_FLIGHT, added_per_request
+from bench.http.peers import peers_on
 from bench.stores.page import _figures
 from bench.stores.placement import PLACEMENTS, described, placed
 from bench.stores.turns import Effort
@@ -25,7 +26,10 @@ def main(*arguments: str) -> None:
     print(f"load before the run {os.getloadavg()[0]:.1f}; in process {described(chosen.placement)}\n")
     with RedisServer(appendonly="everysec") as server:
         with placed(chosen.placement, server=server.pid):
-            _show(in_process.figures(server.url, QUICK if chosen.quick else FULL, redis_pid=server.pid))
+            effort = QUICK if chosen.quick else FULL
+            _show(in_process.figures(server.url, effort, redis_pid=server.pid))
+            print("Peers, in process, beside the floor in their own process\n")
+            print("\n".join(peers_on(server.url, rounds=2 * effort.rounds, calls=effort.turns * 10)) + "\n", flush=True)
         with served.servers(server.url) as addresses:
             try:
                 rounds, seconds = (3, 1) if chosen.quick else (7, 2)

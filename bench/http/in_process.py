@@ -6,7 +6,6 @@ time would be on one core with nobody else there.
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from itertools import count
 from time import clock_gettime, perf_counter, process_time
@@ -14,17 +13,12 @@ from time import clock_gettime, perf_counter, process_time
 import uvloop
 
 from bench.http.apps import BARE, FLOOR, NAMES, OURS, TIER, application
+from bench.http.asking import request
 from bench.stores.turns import WARMING, Contestant, Effort, Figure, contest
 
 FRESH_AT_LEAST, REPLAY_AT_LEAST, TIER_AT_LEAST = 0.85, 0.80, 0.60
 
 NUMBERS = count()
-HEADERS = [
-    (b"host", b"127.0.0.1:8000"),
-    (b"user-agent", b"bench"),
-    (b"accept", b"*/*"),
-    (b"content-type", b"application/json"),
-]
 Clock = Callable[[], float]
 
 
@@ -32,40 +26,6 @@ def clocks(redis_pid: int) -> dict[str, Clock]:
     """By name; the clock of another process is Linux's own (clock_getcpuclockid)."""
     theirs = (~redis_pid << 3) | 2
     return {"wall": perf_counter, "processor": lambda: process_time() + clock_gettime(theirs)}
-
-
-def order(number: int) -> bytes:
-    customer = {"name": "Ann", "city": "Oslo"}
-    return json.dumps({"item": f"a book {number}", "quantity": 3, "amount": 12.5, "customer": customer}).encode()
-
-
-async def request(app, number: int) -> None:
-    body = order(number)
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/orders",
-        "raw_path": b"/orders",
-        "query_string": b"",
-        "root_path": "",
-        "headers": [*HEADERS, (b"content-length", b"%d" % len(body)), (b"idempotency-key", b'"key-%d"' % number)],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 8000),
-    }
-    statuses = []
-
-    async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message):
-        if message["type"] == "http.response.start":
-            statuses.append(message["status"])
-
-    await app(scope, receive, send)
-    assert statuses == [201]
 
 
 def figures(url: str, effort: Effort, *, redis_pid: int) -> dict[str, list[Figure]]:

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import tracemalloc
 
-from bench.http.in_process import order
+from bench.http.asking import order
 from sameas import AsyncEngine, open_async_store
 from sameas.web import IdempotencyMiddleware
 

@@ -17,7 +17,8 @@ from statistics import median
 import httpx
 
 from bench.http.apps import BARE, FLOOR, NAMES, OURS, TIER
-from bench.http.in_process import FRESH_AT_LEAST, REPLAY_AT_LEAST, TIER_AT_LEAST, order
+from bench.http.asking import order
+from bench.http.in_process import FRESH_AT_LEAST, REPLAY_AT_LEAST, TIER_AT_LEAST
 from bench.stores.turns import Figure
 from tests.servers.port import free_port
 

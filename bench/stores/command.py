@@ -27,7 +27,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
-FULL = Effort(rounds=5, turns=40, calls=20)
+FULL = Effort(rounds=5, turns=100, calls=5)
 QUICK = Effort(rounds=5, turns=4, calls=10)
 QUICK_GROWTH = 10 * FEW
 

@@ -13,8 +13,9 @@ from bench.waiters import Served
 Rows = Sequence[Sequence[str]]
 
 INTRODUCTION = """\
-Floors, sameas and peers take short turns in one run; a time is the median of {rounds} rounds of {turns} turns of
-{calls} calls, a share the median of the shares of each round. The ratios mean something; the times are this machine's.
+Floors, sameas and peers take short turns in one run; a time is the median of {rounds} rounds, and in each the median
+of {turns} turns of {calls} calls; a share is the median of the shares of each round. The ratios mean something; the
+times are this machine's.
 
 The floor is what one writes without a promise on the same driver: on Redis SET NX and SET for fresh work and GET for a
 replay, on PostgreSQL INSERT and UPDATE, and SELECT by primary key. The store is claim and complete; the engine is

@@ -1,6 +1,7 @@
 """Contestants that take turns: each round is many short turns, so that a busy moment of the machine meets all alike.
 
-A contestant's figure is the median over the rounds. Its share of the floor is the median of the shares of each round:
+A contestant's figure of a round is the median of its turns, which a moment that went to another process does not move;
+its figure is the median over the rounds. Its share of the floor is the median of the shares of each round:
 floor and contestant of one round met the same machine.
 """
 
@@ -84,12 +85,12 @@ def contest(contestants: Sequence[Contestant], effort: Effort) -> list[Figure]:
     rounds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for _ in range(effort.rounds):
         gc.collect()
-        taken = dict.fromkeys(rounds, 0.0)
+        taken: dict[str, list[float]] = {name: [] for name in rounds}
         for _ in range(effort.turns):
             for contestant in orders.sample(contestants, len(contestants)):
-                taken[contestant.name] += contestant.turn(effort.calls)
+                taken[contestant.name].append(contestant.turn(effort.calls))
         for name, seconds in taken.items():
-            rounds[name].append(seconds / (effort.turns * effort.calls))
+            rounds[name].append(median(seconds) / effort.calls)
     return [_figure(contestant, rounds) for contestant in contestants]
 
 

@@ -1,17 +1,19 @@
-"""The model path in a process of its own, to be killed: `python -m tests.integration.model_path_process URL HOME CHUNKS`."""
+"""The model path in a process of its own, to be killed: `... model_path_process URL HOME CHUNKS`."""
 
 import asyncio
 import sys
 from pathlib import Path
 
+from sameas.extraction.service import Extraction
+
 from .model_path import document, model_path
 
 
-async def main(url: str, home: str, chunks: int) -> None:
+async def extract(url: str, home: str, chunks: int) -> Extraction:
+    """Extract with leases that end soon after a kill."""
     async with model_path(url, Path(home), lease=1.0) as path:
-        done = await path.extract(document(chunks))
-        print(done.metadata.status, len(done.graph.relations))
+        return await path.extract(document(chunks))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    asyncio.run(extract(sys.argv[1], sys.argv[2], int(sys.argv[3])))

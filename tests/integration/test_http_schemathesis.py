@@ -3,6 +3,7 @@
 import asyncio
 from typing import Annotated, Literal
 
+import pytest
 import schemathesis
 from fastapi import FastAPI
 from hypothesis import HealthCheck, settings
@@ -56,7 +57,12 @@ def make_app():
     return app
 
 
-schema = schemathesis.openapi.from_asgi("/openapi.json", make_app())
+@pytest.fixture
+def api():
+    return schemathesis.openapi.from_asgi("/openapi.json", make_app())
+
+
+schema = schemathesis.pytest.from_fixture("api")
 
 
 @schema.parametrize()
@@ -71,8 +77,8 @@ def test_nothing_is_found(case):
         asyncio.run(engine.forget_where(tenant=""))
 
 
-def test_the_contract_that_is_tested_is_the_published_one():
-    assert {operation.ok().label for operation in schema.get_all_operations()} == {
+def test_the_contract_that_is_tested_is_the_published_one(api):
+    assert {operation.ok().label for operation in api.get_all_operations()} == {
         "POST /orders",
         "PUT /replaced/{id}",
         "POST /content",

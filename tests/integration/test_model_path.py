@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sameas.extraction.events import CacheHit, EntityFound, ExtractionCompleted
+from sameas.extraction.events import CacheHit, EntityFound, Event, ExtractionCompleted
 from sameas.extraction.metadata import RunMetadata
 from sameas.extraction.prompted import PromptSettings
 from sameas.extraction.wishes import RunCancelledError
@@ -161,16 +161,28 @@ def test_identical_requests_at_once_share_one_run_and_its_events(tmp_path: Path)
 def test_a_client_that_leaves_does_not_stop_the_others(tmp_path: Path) -> None:
     async def work(server: ModelServer, gate: object) -> None:
         async with model_path(server, tmp_path) as path:
-            first = asyncio.create_task(path.extract(document(CHUNKS)))
+            told: list[Event] = []
+            first = asyncio.create_task(
+                path.service.extract(
+                    document(CHUNKS),
+                    ontology=INDEX.ontology,
+                    extractor=path.extractor,
+                    settings=path.settings,
+                    on_event=told.append,
+                )
+            )
             await asyncio.to_thread(server.wait_for_calls, 1)
             second = asyncio.create_task(path.extract(document(CHUNKS)))
             await asyncio.sleep(0.1)
             first.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await first
+            heard = len(told)
             gate.set()  # type: ignore[attr-defined]
             result = await second
             assert stated(result) == expected(range(CHUNKS))
+            # Who left is told no more.
+            assert len(told) == heard > 0
             # Nothing was begun anew: the run of the one who left went on.
             assert result.metadata.attempt == 1
             assert len(server.calls) == 2 * CHUNKS
@@ -213,7 +225,9 @@ def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(tmp_path: Path)
             await until_done(path, key)
             for one in await asyncio.gather(*both, return_exceptions=True):
                 assert isinstance(one, RunCancelledError)
-            assert path.service.runs.find(key).metadata.outcome == "CANCELLED"
+            cancelled = path.service.runs.find(key).metadata
+            assert cancelled.outcome == "CANCELLED"
+            assert sum(row.calls for row in cancelled.usage) == CHUNKS
             gate.set()
             before = len(server.calls)
             whole = await path.extract(document(CHUNKS))

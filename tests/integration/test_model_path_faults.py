@@ -43,6 +43,7 @@ from tests.servers.model_script import (
 from tests.servers.model_server import ModelServer
 
 from .model_path import ORACLE, ModelPath, document, expected, model_path, sentence, stated
+from .model_path_process import extract
 
 CHUNKS = 6
 BAD = 2
@@ -294,7 +295,7 @@ def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: P
     with ModelServer(slow_at_the_end) as server:
         command = [sys.executable, "-m", "tests.integration.model_path_process", server.url, str(tmp_path), "10"]
         root = Path(__file__).resolve().parents[2]
-        with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, cwd=root) as process:
             # All four workers are stuck: each has kept its earlier answers before it asked again.
             server.wait_for_calls(19, within_seconds=60)
             os.kill(process.pid, signal.SIGKILL)
@@ -304,8 +305,9 @@ def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: P
         gate.set()
         server.rescript(good)
         before = len(server.calls)
-        again = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
-        assert again.stdout.split() == ["complete", "10"]
+        whole = asyncio.run(extract(server.url, str(tmp_path), 10))
+        assert whole.metadata.status == "complete"
+        assert stated(whole) == expected(range(10))
         repeated = {asked(call) for call in server.calls[:before]} & {asked(call) for call in server.calls[before:]}
         assert len(repeated) <= in_flight
         assert len(server.calls) <= 20 + in_flight

@@ -232,6 +232,20 @@ def test_bodies_headers_and_hosts_have_bounds(tmp_path):
         assert service.client.get("/api/v1/runs", headers={"Host": "evil.example"}).status_code == 400
 
 
+def test_a_page_of_another_origin_can_neither_change_anything_nor_read_an_answer(tmp_path):
+    with running(tmp_path, cors_origins="https://app.example") as service:
+        elsewhere, ours = {"Origin": "https://evil.example"}, {"Origin": "https://app.example"}
+        clear = "/api/v1/cache/clear"
+        assert service.client.post(clear, json={"reason": "x"}, headers=elsewhere).status_code == 403
+        assert service.client.post(clear, json={"reason": "x"}, headers={"Origin": service.url}).status_code == 200
+        allowed = extract(service, headers=ours)
+        assert allowed.status_code == 200
+        read = service.client.get("/api/v1/runs", headers=elsewhere)
+        assert "access-control-allow-origin" not in read.headers
+        read = service.client.get("/api/v1/runs", headers=ours)
+        assert read.headers["access-control-allow-origin"] == "https://app.example"
+
+
 def test_requests_beyond_the_bound_are_refused_while_others_wait(tmp_path):
     hold = Hold()
     with running(tmp_path, hold=hold, max_requests=1) as service:

@@ -183,9 +183,17 @@ def test_a_server_that_stops_ends_streams_and_closes_sockets_with_its_code(tmp_p
         hold.let_go()
 
 
-def test_a_socket_from_another_host_or_without_a_credential_is_not_accepted(service):
-    with pytest.raises(InvalidStatus) as refused:
-        connect(service.socket_url, additional_headers={"X-Tenant-ID": "somebody-else"}, open_timeout=WITHIN)
+@pytest.mark.parametrize(
+    "headers",
+    [{"X-Tenant-ID": "somebody-else"}, {"Origin": "https://evil.example"}],
+    ids=["another tenant", "another origin"],
+)
+def test_a_socket_for_another_tenant_or_from_another_origin_is_not_accepted(service, headers):
+    with (
+        pytest.raises(InvalidStatus) as refused,
+        connect(service.socket_url, additional_headers=headers, open_timeout=WITHIN),
+    ):
+        pass
     assert refused.value.response.status_code == 403
 
 

@@ -3,6 +3,7 @@
 It logs to its folder, and what its tasks did is in a journal that outlives it.
 """
 
+import gc
 import json
 import os
 import sys
@@ -51,6 +52,8 @@ class CeleryWorker(Server):
 
     def close(self) -> None:
         super().close()
+        # Results that nobody holds any more unsubscribe when they go: now, while their server is there.
+        gc.collect()
         # What the sender's side has open; Celery leaves it to the end of the process.
         pools.reset()
         self.app.backend.result_consumer.stop()

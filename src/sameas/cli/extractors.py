@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.extraction import learned
+from sameas.extraction import embedded
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.extractor import Extractor, Found
 from sameas.extraction.graph import Claim, Mention
-from sameas.extraction.lexicon.extractor import VERSION, LexiconExtractor
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
@@ -58,17 +57,17 @@ def choose_extractor(
     """The one that is wanted; else a learned one, if there is a model, else the lexicon."""
     found = model or beside(path)
     if wanted == "lexicon" or (wanted is None and not found.is_file()):
-        return Deferred("lexicon", VERSION, {}, lambda: LexiconExtractor(OntologyIndex(ontology)))
+        return Deferred(embedded.LEXICON, embedded.LEXICON_VERSION, {}, lambda: _lexicon(ontology))
     if not found.is_file():
         raise CliError(
             f"there is no learned model {found}",
             todo=f"Run `sameas learn EXAMPLES --ontology {path}` first, or give --examples",
         )
-    version = learned.saved_version(found)
+    version = embedded.saved_version(found)
     return Deferred(
-        learned.NAME,
-        learned.VERSION,
-        learned.learned_settings(version),
+        embedded.LEARNED,
+        embedded.LEARNED_VERSION,
+        embedded.learned_settings(version),
         lambda: _load(ontology, found, version=version),
     )
 
@@ -83,10 +82,17 @@ def with_spacy(extractor: Extractor, ontology: Ontology, *, pipeline: str) -> Ex
         raise CliError(str(error), todo="Leave --spacy out, or install it", code=ExitCode.USAGE) from error
 
 
+def _lexicon(ontology: Ontology) -> Extractor:
+    from sameas.extraction.lexicon import LexiconExtractor
+
+    return LexiconExtractor(OntologyIndex(ontology))
+
+
 def _load(ontology: Ontology, path: Path, *, version: str) -> Extractor:
+    from sameas.extraction.learned import LearnedExtractor
     from sameas.extraction.learning import LearnedModel
 
     model = LearnedModel.load(path)
     if model.version != version:
         raise CliError(f"{path} changed while it was read", todo="Run the command again", code=ExitCode.FAILED)
-    return learned.LearnedExtractor(OntologyIndex(ontology), model)
+    return LearnedExtractor(OntologyIndex(ontology), model)

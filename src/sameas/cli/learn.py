@@ -12,7 +12,7 @@ import typer
 from sameas.cli.extractors import beside
 from sameas.cli.models import learn_to
 from sameas.cli.registry import find_ontology
-from sameas.extraction import learned
+from sameas.extraction.embedded import saved_version
 from sameas.ontology.load import load_ontology
 from sameas.settings import load_settings
 
@@ -34,4 +34,4 @@ def command(
     seconds = time.monotonic() - began
     size = target.stat().st_size
     print(f"learned {target} in {seconds:.1f} s ({size / 1000:.0f} KB)", file=sys.stderr)
-    print(learned.saved_version(target))
+    print(saved_version(target))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sameas.cli.errors import CliError
 from sameas.cli.extractors import SUFFIX
-from sameas.extraction import learned
+from sameas.extraction.embedded import saved_version
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings
@@ -18,10 +18,11 @@ def learn_to(target: Path, examples: Path, ontology: Ontology) -> None:
     """Learn from a file of examples and save the model."""
     if not examples.is_file():
         raise CliError(f"{examples}: there is no such file of examples", todo="Give a file of JSON lines")
+    from sameas.extraction.learned import schema_of
     from sameas.extraction.learning import read_examples
     from sameas.extraction.learning.train import learn
 
-    schema = learned.schema_of(OntologyIndex(ontology))
+    schema = schema_of(OntologyIndex(ontology))
     target.parent.mkdir(parents=True, exist_ok=True)
     learn(read_examples(examples, schema), schema).save(target)
 
@@ -34,7 +35,7 @@ def model_from(examples: Path, *, ontology: Ontology, settings: Settings, quiet:
         raise CliError(f"{examples}: there is no such file of examples", todo="Give a file of JSON lines")
     digest = hashlib.sha256(f"{__version__}\n{ontology.version}\n".encode() + examples.read_bytes()).hexdigest()
     target = settings.cache / "learned" / f"{digest}{SUFFIX}"
-    if not target.is_file() or not learned.saved_version(target):
+    if not target.is_file() or not saved_version(target):
         if not quiet:
             print(f"learning from {examples} (kept for the next time)", file=sys.stderr)
         learn_to(target, examples, ontology)

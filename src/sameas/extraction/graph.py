@@ -196,10 +196,17 @@ class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
         rejected: Iterable[Rejection] = (),
         notes: Iterable[str] = (),
     ) -> "KnowledgeGraph":
+        known = tuple(sorted(entities, key=lambda entity: entity.id))
+        named = {(said.start, said.end) for entity in known for said in entity.mentions}
         return cls(
-            entities=tuple(sorted(entities, key=lambda entity: entity.id)),
+            entities=known,
             relations=tuple(sorted(relations, key=lambda relation: relation.triple)),
-            rejected=merge_rejections(rejected),
+            # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
+            rejected=tuple(
+                one
+                for one in merge_rejections(rejected)
+                if one.code != "no_type" or (one.start, one.end) not in named
+            ),
             notes=tuple(sorted(set(notes))),
         )
 

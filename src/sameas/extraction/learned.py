@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from sameas.extraction.chunking import Chunk
+from sameas.extraction.embedded import LEARNED, LEARNED_VERSION, MINIMUM_CONFIDENCE, learned_settings
 from sameas.extraction.extractor import Found
 from sameas.extraction.graph import Claim, Mention, Span
 from sameas.extraction.kinds import ClassKinds
-from sameas.extraction.lexicon.extractor import VERSION as LEXICON_VERSION
 from sameas.extraction.lexicon.extractor import LexiconExtractor
 from sameas.extraction.lexicon.fitting import Fitting
 from sameas.extraction.lexicon.phrases import fold_phrase
@@ -35,26 +34,7 @@ if TYPE_CHECKING:
     from sameas.extraction.learning.model import LearnedModel
     from sameas.extraction.learning.schema import Schema
 
-VERSION = "1"
-NAME = "learned"
-# A sentence of a benchmark always states something; most sentences of a document do not.
-MINIMUM_CONFIDENCE = 0.3
-_DIGEST = 32
-_LONGEST_MARK = 100
 _REMEMBERED = 64
-
-
-def learned_settings(model_version: str, *, minimum: float = MINIMUM_CONFIDENCE) -> dict[str, Any]:
-    """What identifies the answers of a learned extractor; known without loading the model."""
-    return {"model": model_version, "lexicon": LEXICON_VERSION, "minimum": minimum}
-
-
-def saved_version(path: Path) -> str:
-    """The version of the model in a file, from its head alone; empty if the file is not one."""
-    with path.open("rb") as file:
-        mark = file.readline(_LONGEST_MARK)
-        digest = file.read(_DIGEST)
-    return digest.hex() if mark.endswith(b"\n") and len(digest) == _DIGEST else ""
 
 
 def schema_of(index: OntologyIndex) -> Schema:
@@ -101,11 +81,11 @@ class LearnedExtractor:
 
     @property
     def name(self) -> str:
-        return NAME
+        return LEARNED
 
     @property
     def version(self) -> str:
-        return VERSION
+        return LEARNED_VERSION
 
     @property
     def settings(self) -> Mapping[str, Any]:

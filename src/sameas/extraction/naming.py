@@ -11,8 +11,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from rapidfuzz.distance import OSA
-
 _NOT_WORDS = re.compile(r"[^\w]+")
 _ARTICLES = frozenset("the a an der die das le la les l el los las il lo gli".split())
 _TITLES = frozenset(
@@ -70,6 +68,8 @@ def is_slip(one: str, other: str) -> bool:
     a, b = differing[0]
     if min(len(a), len(b)) < _SHORTEST_SLIP_WORD or a[0] != b[0] or any(sign.isdigit() for sign in a + b):
         return False
+    from rapidfuzz.distance import OSA  # slow to load, and most documents and all replays have no slips
+
     # A plural or another ending is another word.
     return OSA.distance(a, b) == 1 and a.removesuffix("s") != b.removesuffix("s")
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
+import msgspec
+
 from sameas.extraction.graph import Entity, Evidence, Mention, entity_id
 from sameas.extraction.kinds import ClassKinds
 from sameas.extraction.naming import initials, is_acronym, is_slip, name_key, neighbours
@@ -59,6 +61,28 @@ def resolve(mentions: Iterable[Mention], *, index: OntologyIndex) -> Resolution:
         for mention in cluster.mentions:
             entity_of[(mention.start, mention.end)] = entity.id
     return Resolution(tuple(sorted(entities.values(), key=lambda entity: entity.id)), entity_of)
+
+
+def attach(resolution: Resolution, untyped: Iterable[Mention]) -> Resolution:
+    """The resolution with names that no class was known for where they stand, each on the one entity of that name.
+
+    Only an equal normal form counts, and only where a single entity has it.
+    """
+    owners: dict[str, str] = {}
+    for entity in resolution.entities:
+        for text in {said.text for said in entity.mentions}:
+            key = name_key(text)
+            owners[key] = "" if owners.get(key, entity.id) != entity.id else entity.id
+    added: dict[str, set[Evidence]] = defaultdict(set)
+    for mention in untyped:
+        owner = owners.get(name_key(mention.text))
+        if owner and (mention.start, mention.end) not in resolution.entity_of:
+            added[owner].add(Evidence(mention.start, mention.end, mention.text))
+    if not added:
+        return resolution
+    entities = tuple(_with_mentions(one, added[one.id]) if one.id in added else one for one in resolution.entities)
+    places = {(said.start, said.end): owner for owner, more in added.items() for said in more}
+    return Resolution(entities, {**resolution.entity_of, **places})
 
 
 class _Resolver:
@@ -253,6 +277,15 @@ def _entity(cluster: _Cluster, index: OntologyIndex) -> Entity:
         individual=cluster.individual,
         confidence=surest.confidence,
         confidence_from=surest.confidence_from,
+    )
+
+
+def _with_mentions(entity: Entity, more: set[Evidence]) -> Entity:
+    names = {" ".join(said.text.split()) for said in more}
+    return msgspec.structs.replace(
+        entity,
+        aliases=tuple(sorted({*entity.aliases, *names} - {entity.name})),
+        mentions=tuple(sorted({*entity.mentions, *more})),
     )
 
 

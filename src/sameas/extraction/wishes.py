@@ -80,7 +80,7 @@ class Wishes:
                 tasks[task] = False
             loop = task.get_loop()
             here = {one: wanted for one, wanted in tasks.items() if one.get_loop() is loop}
-            if any(here.values()):
+            if self._finish_alone or any(here.values()):
                 return []
             return [one for one in here if not one.done()]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sameas.extraction import learned
+from sameas.extraction import embedded, learned
 from sameas.extraction.chunking import Chunk, ChunkSettings
 from sameas.extraction.extractor import Extractor, Found
 from sameas.extraction.graph import Claim, Mention
-from sameas.extraction.lexicon.extractor import VERSION, LexiconExtractor
+from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.once.engine import AsyncEngine
 from sameas.ontology.focus import Focus
@@ -100,10 +100,15 @@ class Extractors:
                 422, "no-learned-model", "nothing was learned for this ontology; leave extractor out or learn first"
             )
         if model is None or params.extractor == "lexicon":
-            return Deferred("lexicon", VERSION, {}, lambda: LexiconExtractor(OntologyIndex(ontology)))
-        version = learned.saved_version(model)
+            return Deferred(
+                embedded.LEXICON, embedded.LEXICON_VERSION, {}, lambda: LexiconExtractor(OntologyIndex(ontology))
+            )
+        version = embedded.saved_version(model)
         return Deferred(
-            learned.NAME, learned.VERSION, learned.learned_settings(version), lambda: _load(ontology, model, version)
+            embedded.LEARNED,
+            embedded.LEARNED_VERSION,
+            embedded.learned_settings(version),
+            lambda: _load(ontology, model, version),
         )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from sameas.extraction.run_folder import RunDamagedError
 from sameas.extraction.runs import RunAmbiguousError, RunNotFoundError
+from sameas.extraction.wishes import RunCancelledError
 from sameas.identity.errors import NotCanonical
 from sameas.identity.scope import ScopeError
 from sameas.once.errors import SameasError
@@ -72,6 +73,8 @@ def problem_of(error: BaseException) -> Problem:
             return Problem(404, "not-found", str(error))
         case RunAmbiguousError():
             return Problem(409, "run-ambiguous", "several runs have a key that begins so; give more of it")
+        case RunCancelledError():
+            return Problem(409, "run-cancelled", "the run was cancelled; extract again to go on with it")
         case RunDamagedError():
             return Problem(409, "run-damaged", f"the run is damaged: {error}; extract again to have it redone")
         case OntologyTooLargeError():

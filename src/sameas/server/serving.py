@@ -57,7 +57,7 @@ class Server(uvicorn.Server):
             for server in self.servers:
                 for bound in server.sockets:
                     host, port = bound.getsockname()[:2]
-                    _LOG.warning("sameas serves on http://%s:%s", host, port)
+                    _LOG.info("sameas serves on http://%s:%s", host, port)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._app.service.send_away()

@@ -34,14 +34,14 @@ REMEMBERED: Final = 4_096
 AT_ONCE: Final = 32 * 1_024
 
 # Enough to tell that a field changed; the digest of the whole decides.
-_FIELD_BYTES: Final = 8
+_FIELD_HEX: Final = 16
 _WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 
 # RFC 2104.
 _INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
-Macs = dict[str, bytes]
+Fields = dict[str, bytes]
 RequestLine = tuple[str, str, bytes, bytes]
 
 
@@ -53,7 +53,9 @@ class Fingerprints:
     """The fingerprints of one deployment: `secret` keys them."""
 
     def __init__(self, secret: bytes) -> None:
-        self._mac = _keyed(secret)
+        self._mac = _hmac(secret)
+        # A field's digest names it and decides nothing: half of an HMAC, under a key of its own, cut short.
+        self._field = hashlib.sha256(_hmac(secret)(b"field").encode()).copy
         self._seen: OrderedDict[tuple[Any, ...], str] = OrderedDict()
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
@@ -76,24 +78,27 @@ class Fingerprints:
         return print_
 
     def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
-        joined, named = self._line(*line)
+        whole, named = self._line(*line)
         if body.size:
-            macs = self._of_body(line[3], encoding, body, policy)
-            names = sorted(macs)
-            joined += b"".join([macs[name] for name in names])
-            digests = [f'{_quoted(name)}:"{macs[name][:_FIELD_BYTES].hex()}"' for name in names]
-            named = ",".join([named, *digests])
-        return f"{self._mac(joined).hex()} {{{named}}}"
+            fields = self._of_body(line[3], encoding, body, policy)
+            names = sorted(fields)
+            whole += b"".join([fields[name] for name in names])
+            named = ",".join([named, *[self._named(name, fields[name]) for name in names]])
+        return f"{self._mac(whole)} {{{named}}}"
 
     def _of_line(self, method: str, path: str, query: bytes, content_type: bytes) -> tuple[bytes, str]:
-        """The request line's own part: digests, and the same in short by name."""
+        """The request line's own part: what goes into the whole, and its digests by name."""
         kind = essence(content_type)
         fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
-        macs = [self._mac(_labelled(name, value.encode("utf-8", "surrogatepass"))) for name, value in fields.items()]
-        named = [f'"{name}":"{mac[:_FIELD_BYTES].hex()}"' for name, mac in zip(fields, macs, strict=True)]
-        return b"".join(macs), ",".join(named)
+        values = {name: _labelled(value.encode("utf-8", "surrogatepass")) for name, value in fields.items()}
+        return b"".join(values.values()), ",".join([self._named(name, value) for name, value in values.items()])
 
-    def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Macs:
+    def _named(self, name: str, value: bytes) -> str:
+        keyed = self._field()
+        keyed.update(value)
+        return f'{_quoted(name)}:"{keyed.hexdigest()[:_FIELD_HEX]}"'
+
+    def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Fields:
         if encoding in _WINDOWS:
             unpacked = _unpacked(body, _WINDOWS[encoding], policy.body_limit)
             try:
@@ -105,28 +110,28 @@ class Fingerprints:
             return self._of_json(body, policy.exclusions)
         if not encoding and kind.startswith(b"multipart/"):
             return self._of_parts(content_type, body)
-        return {":body": self._mac(b"bytes" + body.digest())}
+        return {":body": b"bytes" + body.digest()}
 
-    def _of_json(self, body: Spool, exclusions: Exclusions) -> Macs:
+    def _of_json(self, body: Spool, exclusions: Exclusions) -> Fields:
         data = body.view()[:]
         members = None if exclusions else usual_members(data)
         if members is not None and len(members) <= MAX_NAMED_FIELDS:
-            return {_shown(name): self._mac(pair) for name, pair in members.items()}
+            return {_shown(name): pair for name, pair in members.items()}
         try:
             data.decode()
         except UnicodeDecodeError:
-            return {":body": self._mac(b"bytes" + body.digest())}
+            return {":body": b"bytes" + body.digest()}
         try:
             value = parse_json(data)
             if exclusions:
                 value = to_json(value, exclude_fields=exclusions)
             if not isinstance(value, dict) or not 0 < len(value) <= MAX_NAMED_FIELDS:
-                return {":body": self._mac(b"json" + canonical_json(value))}
-            return {_shown(name): self._mac(canonical_json([name, item])) for name, item in value.items()}
+                return {":body": b"json" + canonical_json(value)}
+            return {_shown(name): canonical_json([name, item]) for name, item in value.items()}
         except NotCanonical as error:
             raise NotComparable(f"The JSON body cannot be compared: {error}") from None
 
-    def _of_parts(self, content_type: bytes, body: Spool) -> Macs:
+    def _of_parts(self, content_type: bytes, body: Spool) -> Fields:
         view = body.view()
         by_name: dict[str, Any] = {}
         try:
@@ -139,23 +144,22 @@ class Fingerprints:
         except MalformedMultipart as error:
             raise NotComparable(str(error)) from None
         if len(by_name) > MAX_NAMED_FIELDS:
-            joined = b"".join(_labelled(name, each.digest()) for name, each in by_name.items())
-            return {":body": self._mac(b"parts" + joined)}
-        return {_shown(name): self._mac(b"part" + _labelled(name, each.digest())) for name, each in by_name.items()}
+            return {":body": b"parts" + b"".join(_part(name, each.digest()) for name, each in by_name.items())}
+        return {_shown(name): _part(name, each.digest()) for name, each in by_name.items()}
 
 
-def _keyed(secret: bytes) -> Callable[[bytes], bytes]:
-    """HMAC-SHA-256 under a secret. The two blocks that depend on the secret alone are hashed once."""
+def _hmac(secret: bytes) -> Callable[[bytes], str]:
+    """HMAC-SHA-256 under a secret, in hex. The two blocks that depend on the secret alone are hashed once."""
     block = (secret if len(secret) <= 64 else hashlib.sha256(secret).digest()).ljust(64, b"\0")
     inner = hashlib.sha256(block.translate(_INNER)).copy
     outer = hashlib.sha256(block.translate(_OUTER)).copy
 
-    def mac(data: bytes) -> bytes:
+    def mac(data: bytes) -> str:
         inside = inner()
         inside.update(data)
         outside = outer()
         outside.update(inside.digest())
-        return outside.digest()
+        return outside.hexdigest()
 
     return mac
 
@@ -165,9 +169,12 @@ def essence(content_type: bytes) -> bytes:
     return content_type.partition(b";")[0].strip().lower()
 
 
-def _labelled(name: str, value: bytes) -> bytes:
-    raw = name.encode("utf-8", "surrogatepass")
-    return b"%d:%b%b" % (len(raw), raw, value)
+def _labelled(value: bytes) -> bytes:
+    return b"%d:%b" % (len(value), value)
+
+
+def _part(name: str, digest: bytes) -> bytes:
+    return b"part" + _labelled(name.encode("utf-8", "surrogatepass")) + digest
 
 
 @lru_cache(maxsize=REMEMBERED)

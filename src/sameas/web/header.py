@@ -13,7 +13,7 @@ from collections.abc import Sequence
 # Beyond this a value is not looked at; the longest key that any pattern may allow is far shorter.
 MAX_RAW = 1_024
 
-_CHARS = rb'(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*'
+_CHARS = rb'[\x20\x21\x23-\x5b\x5d-\x7e]*+(?:\\["\\][\x20\x21\x23-\x5b\x5d-\x7e]*+)*+'
 _TOKEN_TEXT = rb"[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*"
 _BARE_ITEM = (
     rb'(?:-?[0-9]{1,15}|-?[0-9]{1,12}\.[0-9]{1,3}|"' + _CHARS + rb'"|' + _TOKEN_TEXT + rb"|:[A-Za-z0-9+/=]*:|\?[01])"

@@ -71,6 +71,7 @@ class Responder:
         "_scope",
         "_send",
         "_settled",
+        "_size",
         "_status",
     )
 
@@ -93,6 +94,8 @@ class Responder:
         self._headers: list[tuple[bytes, bytes]] = []
         self._recorded: Spool | None = None
         self._settled = False
+        # Of the answer, all of it.
+        self._size = 0
         # Nobody is there to send to.
         self._gone = False
         self._over: asyncio.Event | None = None
@@ -317,6 +320,7 @@ class Responder:
             if not self._policy.keeps(self._status):
                 record = await held.give_back(NotKept())
             else:
+                self._size = recorded.size
                 record = await held.finish(self._kept(recorded))
         except NotKept:
             await self._send_own(recorded, ())
@@ -347,9 +351,8 @@ class Responder:
                 return
             if held.context.lost:
                 raise CutOff(CutOff.__doc__)
+            self._record(message.get("body", b""))
             assert self._recorded is not None
-            if self._recorded.size <= self._policy.keep_limit:
-                self._recorded.write(message.get("body", b""))
             if message.get("more_body"):
                 await self._out(message)
                 return
@@ -371,6 +374,13 @@ class Responder:
         else:
             await self._out(message)
 
+    def _record(self, body: bytes) -> None:
+        """Remember a piece that was sent on, as far as it may be kept."""
+        assert self._recorded is not None
+        self._size += len(body)
+        if self._recorded.size <= self._policy.keep_limit:
+            self._recorded.write(body)
+
     def _kept(self, recorded: Spool) -> Kept:
         policy = self._policy
         headers = [pair for pair in self._headers if pair[0] in policy.kept_names]
@@ -381,11 +391,11 @@ class Responder:
             _LOG.warning(
                 "an answer of %s has %d bytes; %d of them are kept",
                 self._rule.scope_name,
-                recorded.size,
+                self._size,
                 policy.keep_limit,
             )
-            return Kept(self._status, headers, recorded.start(policy.keep_limit), recorded.size, "start")
-        return Kept(self._status, headers, b"", recorded.size, "nothing")
+            return Kept(self._status, headers, recorded.start(policy.keep_limit), self._size, "start")
+        return Kept(self._status, headers, b"", self._size, "nothing")
 
     async def _send_own(self, recorded: Spool, more: tuple[tuple[bytes, bytes], ...]) -> None:
         """The first answer: all of its headers, and ours."""

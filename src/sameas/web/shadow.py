@@ -123,8 +123,7 @@ class ShadowResponder(Responder):
             self._headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
             self._recorded = Spool()
         elif kind == "http.response.body" and self._recorded is not None:
-            if self._recorded.size <= self._policy.keep_limit:
-                self._recorded.write(message.get("body", b""))
+            self._record(message.get("body", b""))
             last = not message.get("more_body")
         await self._send(message)
         if last and not self._settled:

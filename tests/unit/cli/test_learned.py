@@ -10,8 +10,9 @@ from sameas.cli.errors import CliError
 from sameas.cli.extractors import beside, choose_extractor
 from sameas.extraction import learned
 from sameas.extraction.chunking import chunk_text
+from sameas.extraction.embedded import saved_version
 from sameas.extraction.extractor import Extractor, extractor_identity
-from sameas.extraction.learned import LearnedExtractor, saved_version, schema_of
+from sameas.extraction.learned import LearnedExtractor, schema_of
 from sameas.extraction.learning import LearnedModel, LearnedTriple, Mention, read_examples
 from sameas.extraction.learning.train import learn
 from sameas.extraction.lexicon import LexiconExtractor

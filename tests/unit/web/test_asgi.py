@@ -277,6 +277,14 @@ async def test_an_answer_too_large_to_keep_is_never_run_again():
     assert handler.runs == 1
 
 
+async def test_a_stream_that_becomes_too_large_to_keep_is_never_run_again():
+    handler = Handler(pieces=[b"x" * 600] * 10, body=b"end")
+    app = guarded(handler, keep_limit=1_000, delivery="passthrough")
+    assert (await ask(app, key=KEY)).body == b"x" * 6_000 + b"end"
+    again = await ask(app, key=KEY)
+    assert (again.status, again.json["original_size"], handler.runs) == (409, 6_003, 1)
+
+
 async def test_an_answer_too_large_can_be_truncated_and_says_so(caplog):
     handler = Handler(body=b"x" * 5_000, headers=[(b"content-length", b"5000")])
     app = guarded(handler, keep_limit=1_000, over_limit="truncate")
@@ -359,30 +367,45 @@ async def test_a_passthrough_whose_fence_is_lost_is_cut_off():
     assert not reply.complete
 
 
+async def test_a_passthrough_that_hears_of_its_loss_stops_in_the_middle():
+    async def streaming(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"one", "more_body": True})
+        current_context().lost = True
+        await send({"type": "http.response.body", "body": b"two", "more_body": True})
+
+    app, reply = guarded(streaming, delivery="passthrough"), Reply()
+    with pytest.raises(OSError, match="cut off"):
+        await ask(app, key=KEY, reply=reply)
+    assert reply.body == b"one"
+
+
 async def test_a_worker_that_was_replaced_answers_with_what_was_accepted():
     reply = await ask(guarded(Handler(), backend=Losing()), key=KEY)
     assert (reply.status, reply.replayed) == (201, "true")
 
 
 async def test_a_body_over_the_limit_is_refused_while_it_arrives():
-    handler = Handler()
+    handler, reply, read = Handler(), Reply(), []
     app = guarded(handler, body_limit=100_000)
-    asked = []
 
-    def endless():
-        while True:
-            asked.append(1)
-            yield b"x" * 60_000
+    async def endless():
+        read.append(1)
+        assert len(read) < 10
+        return {"type": "http.request", "body": b"x" * 60_000, "more_body": True}
 
-    class Pieces(list):
-        def __iter__(self):
-            return (piece for _, piece in zip(range(50), endless()))
+    async def send(message):
+        reply.messages.append(message)
 
-    refused = await ask(app, key=KEY, pieces=Pieces([1]))
+    await app(http_scope(headers=[(b"idempotency-key", b"a")]), endless, send)
+    assert (reply.status, handler.runs, len(read)) == (413, 0, 2)
+
+
+@pytest.mark.parametrize("declared", ["100001", "9" * 5_000])
+async def test_a_body_that_is_announced_over_the_limit_is_not_read(declared):
+    handler = Handler()
+    refused = await ask(guarded(handler, body_limit=100_000), key=KEY, headers=[("Content-Length", declared)])
     assert (refused.status, handler.runs) == (413, 0)
-    declared = await ask(app, key=KEY, headers=[("Content-Length", "100001")])
-    assert (declared.status, handler.runs) == (413, 0)
-    assert (await ask(app, key=KEY, headers=[("Content-Length", "9" * 5_000)])).status == 413
 
 
 async def test_a_client_that_goes_while_it_sends_changes_nothing():

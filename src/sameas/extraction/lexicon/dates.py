@@ -10,6 +10,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 
 from sameas.extraction.graph import Mention
+from sameas.extraction.lexicon.stretches import around_digits
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -25,11 +26,12 @@ _MONTHS_BY_LANGUAGE = (
 )
 _MONTHS = {name: number for names in _MONTHS_BY_LANGUAGE for number, name in enumerate(names.split(), 1)} | {"sept": 9}
 _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=lambda name: (-len(name), name))) + r")\b\.?"
+_INITIALS = "".join(sorted({name[0] for name in _MONTHS} | {"a"}))
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|º|ª|\.)?"
 _OF = r"(?:\s+(?:of|de|d'|del|do))?\s+"
 
 _DATES = re.compile(
-    rf"(?<![\w.,/-])(?:"
+    rf"(?=[\d{_INITIALS}])(?<![\w.,/-])(?:"
     rf"(?P<stamp>\d{{4}}-\d{{2}}-\d{{2}}[T ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?(?:Z|[+-]\d{{2}}:\d{{2}})?)"
     rf"|(?P<ymd>\d{{4}}(?P<ysep>[-/.])\d{{1,2}}(?P=ysep)\d{{1,2}})"
     rf"|(?P<dmy>\d{{1,2}}(?P<dsep>[-/.])\d{{1,2}}(?P=dsep)\d{{4}})"
@@ -52,13 +54,14 @@ _LAST_MONTH = 12
 
 def find_dates(text: str) -> Iterator[Mention]:
     """Every date said in the text, as a literal; dates do not overlap."""
-    for match in _DATES.finditer(text):
-        read = _read(match)
-        if read is not None:
-            value, datatype = read
-            # A stop after the month's name, at the end, is more often the sentence's than an abbreviation's.
-            end = match.end() - match.group().endswith(".")
-            yield _literal(match.start(), end, text, value, datatype)
+    for near in around_digits(text):
+        for match in _DATES.finditer(text, near.start, near.end):
+            read = _read(match)
+            if read is not None:
+                value, datatype = read
+                # A stop after the month's name, at the end, is more often the sentence's than an abbreviation's.
+                end = match.end() - match.group().endswith(".")
+                yield _literal(match.start(), end, text, value, datatype)
     for match in _WIDE.finditer(text):
         year, month, day = (int(part) if part else 0 for part in match.groups())
         found = _calendar(year, month, day)

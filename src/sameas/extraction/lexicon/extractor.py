@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sameas.extraction.chunking import Chunk
+from sameas.extraction.embedded import LEXICON, LEXICON_VERSION
 from sameas.extraction.extractor import Found
 from sameas.extraction.graph import Claim, Mention
 from sameas.extraction.lexicon.association import Associator, Scene
+from sameas.extraction.lexicon.coordination import with_coordinated
 from sameas.extraction.lexicon.cues import Cue, build_cues
 from sameas.extraction.lexicon.fitting import Fitting
 from sameas.extraction.lexicon.phrases import Match, Phrases, fold
@@ -19,7 +21,6 @@ from sameas.extraction.lexicon.sighting import Sighting
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 
-VERSION = "2"
 _NO_CUE = (
     "The ontology gives the lexicon extractor no cue for relations: none of its properties has a label, an alternative "
     'label or a readable name. Add rdfs:label or skos:altLabel with the words that texts use (such as "works for"), or '
@@ -49,11 +50,11 @@ class LexiconExtractor:
 
     @property
     def name(self) -> str:
-        return "lexicon"
+        return LEXICON
 
     @property
     def version(self) -> str:
-        return VERSION
+        return LEXICON_VERSION
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -62,7 +63,7 @@ class LexiconExtractor:
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
         """Individuals, names and values; a name gets its class from a cue where nothing else tells it."""
         folded = fold(chunk.text)
-        cues = self._cues.find(folded, with_inner=True)
+        cues = self._find_cues(folded)
         mentions = self._sighting.mentions(chunk, folded, cues, focus=focus)
         typed: dict[tuple[int, int], Mention] = {}
         for claim in self._associate(chunk, mentions, cues, focus):
@@ -79,13 +80,16 @@ class LexiconExtractor:
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """The claims between these mentions around the cues of the chunk."""
-        cues = self._cues.find(fold(chunk.text), with_inner=True)
+        cues = self._find_cues(fold(chunk.text))
         ordered = sorted(mentions, key=lambda mention: mention.order)
         claims = {
             (claim.subject.span, claim.predicate, claim.object.span): claim
             for claim in self._associate(chunk, ordered, cues, focus)
         }
         return Found(tuple(sorted(claims.values(), key=lambda claim: claim.order)), self._notes)
+
+    def _find_cues(self, folded: str) -> list[Match[Cue]]:
+        return list(with_coordinated(folded, self._cues.find(folded, with_inner=True), cues=self._cues))
 
     def _associate(
         self, chunk: Chunk, mentions: Sequence[Mention], cues: Sequence[Match[Cue]], focus: Focus

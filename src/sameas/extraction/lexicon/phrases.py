@@ -55,6 +55,7 @@ class Phrases(Generic[T]):
             if folded and payload not in meanings.setdefault(folded, []):
                 meanings[folded].append(payload)
         self._payloads = [tuple(payloads) for payloads in meanings.values()]
+        self._numbers = {phrase: number for number, phrase in enumerate(meanings)}
         self._loose = [
             (
                 is_unspaced(phrase[0]) or not phrase[0].isalnum(),
@@ -66,6 +67,11 @@ class Phrases(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._payloads)
+
+    def get(self, folded: str) -> tuple[T, ...]:
+        """What a folded phrase stands for, if it is one of these."""
+        number = self._numbers.get(folded)
+        return () if number is None else self._payloads[number]
 
     def find(self, folded: str, *, with_inner: bool = False) -> list[Match[T]]:
         """The phrases in a folded text, from left to right, the longest where they overlap.

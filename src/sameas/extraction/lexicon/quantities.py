@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon.dates import XSD
+from sameas.extraction.lexicon.stretches import around_digits
 
 _SCALES = {
     "hundred": 2, "thousand": 3, "tausend": 3, "mille": 3, "million": 6, "millions": 6, "millionen": 6,
@@ -88,13 +89,14 @@ _PLAIN_NUMBER = (
 )
 _LETTER_UNITS = "|".join(re.escape(name) for name in sorted(_UNITS, key=lambda name: (-len(name), name)))
 _QUANTITY = re.compile(
-    rf"(?<![\w.,/])(?<!\w[-−])(?P<sign>[-−+])?(?:(?P<symbol>US\$|[$€£¥₹])\s?)?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
+    rf"(?=[\d+−$€£¥₹U-])(?<![\w.,/])(?<!\w[-−])(?P<sign>[-−+])?(?:(?P<symbol>US\$|[$€£¥₹])\s?)?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
     rf"(?:[\s\u00a0-](?P<scale>{'|'.join(sorted(_SCALES, key=lambda name: (-len(name), name)))})\b)?"
     rf"(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
     re.IGNORECASE,
 )
+_INITIALS = "".join(sorted({word[0] for word in _WORDS}))
 _NUMBER_WORD = re.compile(
-    rf"\b(?P<word>{'|'.join(sorted(_WORDS, key=lambda word: (-len(word), word)))})\b"
+    rf"\b(?=[{_INITIALS}])(?P<word>{'|'.join(sorted(_WORDS, key=lambda word: (-len(word), word)))})\b"
     rf"(?:[ -](?P<scale>hundred|thousand|million|billion)\b)?(?:[ -](?P<unit>{_LETTER_UNITS})(?!\w))?",
     re.IGNORECASE,
 )
@@ -102,11 +104,12 @@ _NUMBER_WORD = re.compile(
 
 def find_quantities(text: str) -> Iterator[Mention]:
     """Every number said in the text, as a literal with its unit."""
-    for match in _QUANTITY.finditer(text):
-        value = _decimal(match["number"])
-        if match["sign"] and match["sign"] != "+":
-            value = -value
-        yield _literal(text, match, value, unit=_SYMBOLS.get((match["symbol"] or "").upper(), ""))
+    for near in around_digits(text):
+        for match in _QUANTITY.finditer(text, near.start, near.end):
+            value = _decimal(match["number"])
+            if match["sign"] and match["sign"] != "+":
+                value = -value
+            yield _literal(text, match, value, unit=_SYMBOLS.get((match["symbol"] or "").upper(), ""))
     for match in _NUMBER_WORD.finditer(text):
         yield _literal(text, match, Decimal(_WORDS[match["word"].lower()]), unit="")
 

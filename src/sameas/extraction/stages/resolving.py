@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from sameas.extraction.graph import Mention
-from sameas.extraction.resolution import Resolution, resolve
+from sameas.extraction.resolution import Resolution, attach, resolve
 from sameas.extraction.stages.entities import ChunkMentions
 from sameas.llm.timeouts import StageName
 from sameas.ontology.index import OntologyIndex
@@ -18,7 +18,8 @@ class ResolutionStage:
         self._index = index
 
     def run(self, found: Iterable[ChunkMentions], *, starts: Iterable[int]) -> Resolution:
-        return resolve(_in_document(found, starts), index=self._index)
+        starts = tuple(starts)
+        return attach(resolve(_in_document(found, starts), index=self._index), _untyped(found, starts))
 
 
 def _in_document(found: Iterable[ChunkMentions], starts: Iterable[int]) -> Iterator[Mention]:
@@ -26,3 +27,11 @@ def _in_document(found: Iterable[ChunkMentions], starts: Iterable[int]) -> Itera
         for mention in chunk.mentions:
             if mention.kind != "literal":
                 yield mention.shifted(start)
+
+
+def _untyped(found: Iterable[ChunkMentions], starts: Iterable[int]) -> Iterator[Mention]:
+    """The names that a chunk alone gave no class to; another chunk may have."""
+    for chunk, start in zip(found, starts, strict=True):
+        for one in chunk.rejected:
+            if one.code == "no_type":
+                yield Mention(one.start + start, one.end + start, one.subject)

@@ -23,6 +23,7 @@ def replies(shown: str) -> list[dict]:
 def test_the_likest_come_first_and_the_unlike_not_at_all() -> None:
     assert BOOK.like("Bob works for Acme", count=2) == [WORKS]
     assert BOOK.like("Berlin is the capital of Germany", count=1) == [CAPITAL]
+    assert BOOK.like("Zoe saw Rome, the capital of Italy", count=2) == [CAPITAL, WORKS]
     assert BOOK.like("xyz", count=3) == []
 
 

@@ -42,6 +42,10 @@ def test_a_fence_is_not_in_the_text_and_is_always_the_same(text: str) -> None:
     assert fence(text) == fence(text)
 
 
-def test_a_text_that_quotes_its_own_fence_gets_another() -> None:
-    line = fence("x")
-    assert fence(f"{line}\nx") != line
+def test_a_text_that_quotes_its_own_fence_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all twelve digits such a text would take an attacker years; with one it is soon found."""
+    monkeypatch.setattr("sameas.extraction.prompted.prompt._FENCE_DIGITS", 1)
+    quoting = [text for number in range(100) if "=====[7]=====" in (text := f"=====[7]===== {number}")]
+    fences = {fence(text) for text in quoting}
+    assert "=====[7]=====" not in fences
+    assert all(fence(text) not in text for text in quoting)
