@@ -78,6 +78,14 @@ def test_a_stream_is_resumed_exactly_after_the_last_event(service):
     assert over.status_code == 204
 
 
+def test_a_run_whose_journal_is_gone_says_that_its_result_is_there(tmp_path):
+    with running(tmp_path) as service:
+        key = extract(service).json()["idempotencyKey"]
+        (tmp_path / "runs" / key / "events.jsonl").unlink()
+        ((number, kind, _),) = events_of(service, key)
+        assert (number, kind) == (None, "cache_hit")
+
+
 def test_a_client_that_leaves_does_not_stop_the_run(tmp_path):
     hold = Hold()
     with running(tmp_path, hold=hold) as service:

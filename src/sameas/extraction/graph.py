@@ -203,9 +203,7 @@ class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
             relations=tuple(sorted(relations, key=lambda relation: relation.triple)),
             # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
             rejected=tuple(
-                one
-                for one in merge_rejections(rejected)
-                if one.code != "no_type" or (one.start, one.end) not in named
+                one for one in merge_rejections(rejected) if one.code != "no_type" or (one.start, one.end) not in named
             ),
             notes=tuple(sorted(set(notes))),
         )

@@ -5,7 +5,8 @@ was seen decides, in one statement, who takes it. Every statement is a transacti
 that outlives it.
 
 An admitted weakness: a statement's time is that of its start. A claim that was started before a record was made and
-forgotten, and got through after, has a fence below the forgotten one; the attempt id still tells the two apart.
+forgotten, and got through after, has a fence below the forgotten one; the attempt id still tells the two apart, and no
+late write gets in (`tests/conformance/test_lower_fence.py`). Only a fence that the work itself passes on is lower.
 """
 
 from __future__ import annotations

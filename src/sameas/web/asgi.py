@@ -92,14 +92,15 @@ class IdempotencyMiddleware:
     async def drain(self) -> None:
         """Let the handlers that outlived their requests finish, within the grace time; then end them. Their claims are
         given back."""
-        running = set(self.running)
-        if not running:
-            return
-        _, late = await asyncio.wait(running, timeout=self._grace_seconds)
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late)
+        if self.running:
+            _, late = await asyncio.wait(set(self.running), timeout=self._grace_seconds)
+            for task in late:
+                task.cancel()
+        # Twice: what was ended before it began gives its claim back in a task of its own. Nobody can end a handler that
+        # will not hear of it.
+        for _ in range(2):
+            if self.running:
+                await asyncio.wait(set(self.running), timeout=self._grace_seconds)
 
     def _drained_before_shutdown(self, receive: Receive) -> Receive:
         async def receive_drained() -> Message:

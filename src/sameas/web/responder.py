@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -226,6 +227,11 @@ class Responder:
         handled = self._handled
         assert handled is not None
         if handling.cancelled():
+            if not self._settled:
+                # It never began, so nobody gave the claim back.
+                giving_back = handling.get_loop().create_task(self._give_back())
+                self._home.running.add(giving_back)
+                giving_back.add_done_callback(self._home.running.discard)
             handled.cancel()
             return
         error = handling.exception()
@@ -257,6 +263,11 @@ class Responder:
             body.close()
             if self._recorded is not None:
                 self._recorded.close()
+
+    async def _give_back(self) -> None:
+        assert self._held is not None
+        with suppress(asyncio.CancelledError):
+            await self._held.give_back(asyncio.CancelledError())
 
     async def _failed(self, held: AsyncHeld, error: BaseException) -> None:
         record = await held.give_back(error)

@@ -231,3 +231,30 @@ def test_a_longer_cue_that_gives_nothing_does_not_hide_a_shorter_one() -> None:
     assert triples(text, index=SHIPYARD) == {("Aurora", "master", "Stone")}
     text = "The harbour master of Skye Island is Dr. Stone."
     assert triples(text, index=SHIPYARD) == {("Skye Island", "harbourMaster", "Stone")}
+
+
+FILMS = """
+@prefix : <http://example.org/company#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Film a owl:Class ; rdfs:label "film" .
+:Person a owl:Class ; rdfs:label "person" .
+:director a owl:ObjectProperty ; rdfs:label "director" ; rdfs:domain :Film ; rdfs:range :Person .
+:writer a owl:ObjectProperty ; rdfs:label "written by" ; rdfs:domain :Film ; rdfs:range :Person .
+:producer a owl:ObjectProperty ; rdfs:label "producer" ; rdfs:domain :Film ; rdfs:range :Person .
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        ("The film Dawn was written and directed by Jane Doe.", {"writer", "director"}),
+        ("The film Dawn was directed and written by Jane Doe.", {"writer", "director"}),
+        ("Dawn is a film written, produced and directed by Jane Doe.", {"writer", "producer", "director"}),
+        ("Dawn is a film shot and directed by Jane Doe.", {"director"}),
+        ("The film Dawn was written off, and directed by Jane Doe.", {"director"}),
+    ],
+)
+def test_cues_that_share_their_last_word_are_all_heard(text: str, properties: set[str]) -> None:
+    index = OntologyIndex(read_ontology(FILMS.encode(), extension=".ttl"))
+    assert triples(text, index=index) == {("Dawn", name, "Jane Doe") for name in properties}

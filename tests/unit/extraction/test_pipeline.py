@@ -82,6 +82,20 @@ def test_a_text_becomes_a_graph() -> None:
     }
 
 
+def test_a_name_that_its_own_chunk_gives_no_class_is_known_from_another() -> None:
+    told = "Alice Stone works for Acme Ltd."
+    silent = "Nobody had heard of it before, and yet Alice Stone slept until noon while it was raining outside."
+    text = f"{told}\n\n{silent}"
+    settings = PipelineSettings(chunking=SMALL)
+    pipeline = Pipeline(index=INDEX, extractor=LexiconExtractor(INDEX), settings=settings)
+    result = run(text, pipeline)
+    assert result.chunks > 1
+    alice = next(entity for entity in result.graph.entities if entity.name == "Alice Stone")
+    assert [said.start for said in alice.mentions] == [0, text.rindex("Alice Stone")]
+    assert not [one for one in result.graph.rejected if one.subject == "Alice Stone"]
+    assert [one.code for one in run(silent, pipeline).graph.rejected if one.subject == "Alice Stone"] == ["no_type"]
+
+
 def test_every_span_is_exact_in_the_callers_own_text() -> None:
     original = "\r\n  " + TEXT.replace("\n", " \t\r\n").replace("Zürich", "Zu\u0308rich 👩\u200d🚀") + " \r\n"
     graph = run(original).graph

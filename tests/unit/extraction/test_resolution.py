@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sameas.extraction.graph import Entity, Mention
-from sameas.extraction.resolution import resolve
+from sameas.extraction.resolution import attach, resolve
 
 from .company import EX, company_index
 
@@ -157,3 +157,19 @@ def test_many_names_that_differ_in_one_letter_are_not_compared_with_each_other()
     began = time.process_time()
     assert len(entities(*said)) == 5000
     assert time.process_time() - began < 3
+
+
+def test_a_name_without_a_class_joins_the_one_entity_of_its_normal_form() -> None:
+    known = resolve(mentions(("Acme Ltd", "Company"), ("Alice Stone", "Person")), index=INDEX)
+    more = [Mention(900, 904, "ACME"), Mention(950, 957, "Unknown"), Mention(990, 995, "Stone")]
+    joined = {entity.name: entity for entity in attach(known, more).entities}
+    assert [said.start for said in joined["Acme Ltd"].mentions] == [0, 900]
+    assert joined["Acme Ltd"].aliases == ("ACME",)
+    assert [said.start for said in joined["Alice Stone"].mentions] == [50]
+    assert set(joined) == {"Acme Ltd", "Alice Stone"}
+
+
+def test_a_name_without_a_class_joins_nobody_where_two_have_it() -> None:
+    known = resolve(mentions(("Paris", "Person"), ("Paris", "City")), index=INDEX)
+    assert len(known.entities) == 2
+    assert attach(known, [Mention(900, 905, "Paris")]) == known

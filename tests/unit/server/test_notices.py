@@ -75,6 +75,7 @@ async def test_notices_go_on_over_the_turn_of_the_hour_and_with_clocks_that_diff
         for name in ("a", "b", "c", "d"):
             await speaker.publish(notice(name))
             await listener.look()
+            assert heard[-1:] == [name]
             clock.now += 0.5 * HOUR
             behind.now += 0.5 * HOUR
         assert heard == ["a", "b", "c", "d"]

@@ -493,7 +493,7 @@ async def test_the_handler_never_hears_that_its_client_went_before_its_answer_is
 
 async def test_at_shutdown_handlers_have_the_grace_time_and_then_their_claims_are_given_back():
     handler = Handler(gate=asyncio.Event())
-    app = guarded(handler, grace_seconds=0.01)
+    app = guarded(handler, grace_seconds=0.05)
     asking = asyncio.create_task(ask(app, key=KEY))
     await handler.started.wait()
     told = []
@@ -511,6 +511,21 @@ async def test_at_shutdown_handlers_have_the_grace_time_and_then_their_claims_ar
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert (await app.engine.find(Query())).records == []
+
+
+async def test_a_handler_that_is_ended_before_it_begins_gives_its_claim_back():
+    handler = Handler()
+    app = guarded(handler)
+    asking = asyncio.create_task(ask(app, key=KEY))
+    await asyncio.sleep(0)
+    (handling,) = app.running
+    handling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await app.drain()
+    assert handler.runs == 0
+    assert (await app.engine.find(Query())).records == []
+    assert (await ask(app, key=KEY)).replayed == "false"
 
 
 async def test_background_work_delays_neither_the_answer_nor_the_record():

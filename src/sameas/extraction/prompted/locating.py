@@ -6,7 +6,8 @@ names come first, and places do not overlap; but what is a whole sentence, or as
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from sameas.extraction.graph import Span
 from sameas.extraction.lexicon.phrases import is_unspaced
@@ -14,6 +15,7 @@ from sameas.extraction.lexicon.phrases import is_unspaced
 # A name that stands oftener than this in one chunk is a word like any other; the first places are enough.
 _MOST_PLACES = 50
 _LONG_AS_A_SENTENCE = 12
+_ODD_BLANKS = re.compile(r"[^\S ]|  ")
 
 
 def locate(text: str, names: Iterable[str], *, sentences: Iterable[Span] = ()) -> Mapping[str, tuple[Span, ...]]:
@@ -41,19 +43,39 @@ def places(text: str, name: str) -> list[Span]:
     words = name.split()
     if not words:
         return []
+    # Compiling a pattern for each name takes longer than all the rest; few names need one.
+    if len(words) == 1 or not _ODD_BLANKS.search(text):
+        found = list(islice(_plain(text, " ".join(words)), _MOST_PLACES))
+        if found:
+            return found
     pattern = r"\s+".join(map(re.escape, words))
-    left = "" if is_unspaced(words[0][0]) else r"(?<!\w)"
-    right = "" if is_unspaced(words[-1][-1]) else r"(?!\w)"
-    whole = f"{left if words[0][0].isalnum() else ''}{pattern}{right if words[-1][-1].isalnum() else ''}"
     for flags in (0, re.IGNORECASE):
-        spans = []
-        for match in re.finditer(whole, text, flags):
-            spans.append(Span(match.start(), match.end()))
-            if len(spans) == _MOST_PLACES:
-                break
-        if spans:
-            return spans
+        matches = (Span(*match.span()) for match in re.finditer(pattern, text, flags))
+        found = list(islice((span for span in matches if _is_whole(text, span)), _MOST_PLACES))
+        if found:
+            return found
     return []
+
+
+def _plain(text: str, name: str) -> Iterator[Span]:
+    at = text.find(name)
+    while at >= 0:
+        span = Span(at, at + len(name))
+        whole = _is_whole(text, span)
+        if whole:
+            yield span
+        at = text.find(name, span.end if whole else at + 1)
+
+
+def _is_whole(text: str, span: Span) -> bool:
+    """Whether the words at both ends are whole; scripts without blanks have no such ends."""
+    before, first = text[span.start - 1 : span.start], text[span.start]
+    last, after = text[span.end - 1], text[span.end : span.end + 1]
+    return not (_continues(before, first) or _continues(after, last))
+
+
+def _continues(beyond: str, edge: str) -> bool:
+    return bool(beyond) and edge.isalnum() and not is_unspaced(edge) and (beyond.isalnum() or beyond == "_")
 
 
 def nearest(subjects: Iterable[Span], objects: Iterable[Span]) -> tuple[Span, Span] | None:

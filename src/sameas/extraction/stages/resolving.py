@@ -1,6 +1,6 @@
 """Stage 4, entity resolution: from the mentions of all chunks to one entity for each thing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sameas.extraction.graph import Mention
 from sameas.extraction.resolution import Resolution, attach, resolve
@@ -10,15 +10,14 @@ from sameas.ontology.index import OntologyIndex
 
 
 class ResolutionStage:
-    """Resolves over the whole document, in the document's offsets."""
+    """Resolves over the whole document, in the document's offsets; `found` is walked twice."""
 
     name: StageName = "entity_resolution"
 
     def __init__(self, index: OntologyIndex) -> None:
         self._index = index
 
-    def run(self, found: Iterable[ChunkMentions], *, starts: Iterable[int]) -> Resolution:
-        starts = tuple(starts)
+    def run(self, found: Iterable[ChunkMentions], *, starts: Sequence[int]) -> Resolution:
         return attach(resolve(_in_document(found, starts), index=self._index), _untyped(found, starts))
 
 

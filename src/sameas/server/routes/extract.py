@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from sameas.extraction.run_record import SCOPE
 from sameas.identity.key import record_digest
 from sameas.identity.normalize import idempotency_key_header
+from sameas.once.errors import SameasError
 from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.record import Identity, State
 from sameas.server import examples
@@ -119,7 +120,11 @@ class Extract:
         note.hit = done.cache_hit
         await _send(send, done.body(cache_hit=done.cache_hit), _applied(prefers))
         if done.status == "complete":
-            record = await service.do(service.runner.record(visitor.space, done.key))
+            try:
+                record = await service.do(service.runner.record(visitor.space, done.key))
+            except SameasError:
+                # The client has its answer; the next one asks the store again.
+                return
             if record is not None and record.state is State.DONE:
                 kept = Kept(
                     done.key,

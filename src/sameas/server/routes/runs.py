@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -18,7 +19,9 @@ from starlette.types import ASGIApp
 from sameas.extraction.metadata import RunMetadata, RunStatus
 from sameas.extraction.outputs import FORMATS, MEDIA_TYPES, OutputFormat
 from sameas.extraction.runs import Run, RunNotFoundError
+from sameas.extraction.work import hit
 from sameas.server import examples
+from sameas.server.lines import Line, line_of_event
 from sameas.server.problems import Problem, not_found
 from sameas.server.replies import json_reply, query_of, whole_number
 from sameas.server.route import Asked, Parameter, Reply, Route
@@ -87,6 +90,8 @@ async def get_events(asked: Asked) -> ASGIApp:
     if asked.request.method == "HEAD":
         return Response(media_type=EVENT_STREAM)
     journal = asked.service.runs(asked.visitor.space).at(key).journal_path
+    if known is not None and known.status == "complete" and not await asyncio.to_thread(journal.exists):
+        return EventStream(_without_journal(known))
     return EventStream(asked.service.hub.listen(asked.visitor.space, key, journal, after=after))
 
 
@@ -145,6 +150,11 @@ def _check(key: str) -> None:
         raise Problem(
             404, "not-found", "that is no run's key: it has `sha256-` and 64 hex digits, of which 8 or more will do"
         )
+
+
+async def _without_journal(metadata: RunMetadata) -> AsyncGenerator[list[Line], None]:
+    """Of a result that came back from the database its events are gone; that it is there can be told."""
+    yield [line_of_event(hit(metadata, shared=False, now=time.time()))]
 
 
 def _length(asked: Asked, key: str) -> int:
