@@ -123,3 +123,20 @@ async def test_a_real_reply_is_paid_for_once(openai):
     )
     second = await memo.ask(openai.name, ask, lambda: openai.ask(ask))
     assert (first.was_kept, second.was_kept, first.reply) == (False, True, second.reply)
+
+
+@pytest.mark.parametrize("interface", ["openai", "anthropic"])
+async def test_a_streamed_answer_is_the_whole_answer(real_model_server, interface):
+    address, url = (
+        (real_model_server.address, None) if interface == "openai" else (f"anthropic:{MODEL}", real_model_server.root)
+    )
+    ask = an_ask(schema=SCHEMA, max_output_tokens=60) if interface == "openai" else an_ask(max_output_tokens=12)
+    replies = []
+    for stream in (False, True):
+        model = open_model(address, url=url, api_key=real_model_server.api_key, timeout=60.0, stream=stream)
+        replies.append(await model.ask(ask))
+        await model.close()
+    whole, streamed = replies
+    assert (streamed.text, streamed.finish) == (whole.text, whole.finish)
+    assert streamed.usage.reported
+    assert streamed.usage.input_tokens == whole.usage.input_tokens

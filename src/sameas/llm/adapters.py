@@ -50,11 +50,13 @@ class AdaptedModel:
         api_key: str | None,
         timeout: float,
         price: Price | None,
+        stream: bool,
     ) -> None:
         self._address = address
         self._api_key = api_key
         self._timeout = timeout
         self._price = price
+        self._stream = stream
         self._counter = counter_for(address.provider, address.model)
         # Sockets belong to the loop that opened them.
         self._links: WeakKeyDictionary[asyncio.AbstractEventLoop, Link] = WeakKeyDictionary()
@@ -78,7 +80,7 @@ class AdaptedModel:
         request = _request_of(ask, link.model, timeout=self._timeout)
         try:
             async with asyncio.timeout(self._timeout):
-                response = await link.model.request(*request)
+                response = await (_streamed(link, request) if self._stream else link.model.request(*request))
             reply = self._reply(ask, response)
         except ModelError as error:
             failure = error
@@ -138,6 +140,7 @@ def open_model(
     timeout: float,
     url: str | None = None,
     price: Price | None = None,
+    stream: bool = False,
 ) -> Model:
     """See `sameas.llm.models.open_model`."""
     parsed = parse_address(address, url=url)
@@ -151,9 +154,16 @@ def open_model(
         import pydantic_ai  # noqa: F401
     except ImportError:
         raise ValueError("language models need another package: pip install 'sameas[llm]'") from None
-    return AdaptedModel(
-        parsed, api_key=api_key or None, timeout=timeout, price=price or load_prices().price_of(parsed.name)
-    )
+    known = price or load_prices().price_of(parsed.name)
+    return AdaptedModel(parsed, api_key=api_key or None, timeout=timeout, price=known, stream=stream)
+
+
+async def _streamed(link: Link, request: tuple[Any, Any, Any]) -> "ModelResponse":
+    """The whole answer of a server that sends it piece by piece, and so is never silent for long."""
+    async with link.model.request_stream(*request) as pieces:
+        async for _ in pieces:
+            continue
+        return pieces.get()
 
 
 def _request_of(ask: Ask, model: "provided.Model[Any]", *, timeout: float) -> tuple[Any, Any, Any]:

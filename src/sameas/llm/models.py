@@ -160,13 +160,15 @@ def open_model(
     timeout: float = DEFAULT_TIMEOUT,
     url: str | None = None,
     price: Price | None = None,
+    stream: bool = False,
 ) -> Model:
     """A model by what a person types: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`, or
     `http://host:port/v1#NAME` for vLLM and every other server with OpenAI's interface.
 
     Nothing is sent. `timeout` bounds a whole reply, in seconds; `url` leads to a provider through another address;
-    `price` stands in for the table's.
+    `price` stands in for the table's. With `stream` the server is asked to send its answer piece by piece, for proxies
+    that end a connection on which nothing moves; the answer is the same.
     """
     from sameas.llm.adapters import open_model as opened
 
-    return opened(address, api_key=api_key, timeout=timeout, url=url, price=price)
+    return opened(address, api_key=api_key, timeout=timeout, url=url, price=price, stream=stream)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameas.extraction.learning.candidates import find_candidates
+from sameas.extraction.learning.clauses import clause_features
 from sameas.extraction.learning.container import digest_of, pack, unpack, write_file
 from sameas.extraction.learning.decoding import LearnedTriple, Mention, Thresholds, choose
 from sameas.extraction.learning.forms import Forms
@@ -204,7 +205,8 @@ class _Chooser:
             for span, base, look in zip(subjects.spans, self._static, subjects.looks, strict=True):
                 if (span.first, span.last) != at:
                     place = place_of(span, target, subjects.names)
-                    found.append((span, base + self._sum(pair_features(place, span.kinds)), place, look))
+                    pair = pair_features(place, span.kinds) + clause_features(subjects.clauses, span, target)
+                    found.append((span, base + self._sum(pair), place, look))
         return found
 
     def subjects_of(self, target: Span, name: int) -> list[tuple[Mention, float]]:

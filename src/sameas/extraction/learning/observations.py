@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameas.extraction.learning.candidates import find_candidates
+from sameas.extraction.learning.clauses import clause_features
 from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.examples import Example, Triple
 from sameas.extraction.learning.forms import AffixCounter, Forms, choose_styles
@@ -176,7 +177,8 @@ class _Collector:
             place = place_of(span, target, subjects.names)
             right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
             found |= right
-            out.subject_rows.append(row + pair_features(place, span.kinds) + property_features(place, look, name))
+            pair = pair_features(place, span.kinds) + clause_features(subjects.clauses, span, target)
+            out.subject_rows.append(row + pair + property_features(place, look, name))
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
         out.subject_right.append(not found)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sameas.extraction.learning.candidates import can_be_subject
+from sameas.extraction.learning.clauses import Clauses, find_clauses
 from sameas.extraction.learning.hashing import mix, salt, word
 from sameas.extraction.learning.lexicon import NOBODY, Lexicon
 from sameas.extraction.learning.object_features import bucket, shape
@@ -52,6 +53,7 @@ class SubjectFeatures:
     looks: list[tuple[int, ...]]
     absent: list[int]
     names: list[tuple[int, int]]
+    clauses: Clauses
 
 
 def _absent(tokens: Tokens) -> list[int]:
@@ -126,7 +128,7 @@ def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, wit
             row.append(_KNOWN_VALUE)
         rows.append(row)
         sorts.append((mix(_LW, numbers[b - 1]), mix(_N1, n1), mix(_P1, p1), mix(_SHAPE, looks), mix(_KK, kinds)))
-    return SubjectFeatures(chosen, rows, sorts, _absent(tokens), outer)
+    return SubjectFeatures(chosen, rows, sorts, _absent(tokens), outer, find_clauses(tokens, outer))
 
 
 def place_of(subject: Span, target: Span, names: list[tuple[int, int]]) -> tuple[str, int, int]:
