@@ -23,12 +23,12 @@ RUNS, LISTENERS, PER_SECOND, TELL_FOR = 10, 1_000, 100, 8.0
 def main(*only: str) -> None:
     for name, figure in (("cached", cached), ("streams", streams), ("slow", slow_reader)):
         if not only or name in only:
-            figure()
+            with tempfile.TemporaryDirectory(prefix="sameas-bench-service-") as folder:
+                figure(_furnished(Path(folder)))
 
 
-def cached() -> None:
+def cached(home: Path) -> None:
     """A cached answer to a text of 2 KB, beside a bare route that returns the same bytes."""
-    home = _home()
     sentence = "Anna Stone works for Acme Ltd. Bob Miller is the founder of Globex Inc. "
     body = msgspec.json.encode({"text": (sentence * 30)[:2048], "ontologyId": "company"})
     request = request_of(body)
@@ -63,9 +63,8 @@ def cached() -> None:
         )
 
 
-def streams() -> None:
+def streams(home: Path) -> None:
     """A thousand listeners to runs that tell a hundred events a second each."""
-    home = _home()
     lag_file = home / "lag.json"
     begin_runs(home, RUNS, 0)
     with servers.serving(servers.service, home, lag_file) as (port, process):
@@ -87,9 +86,8 @@ def streams() -> None:
     )
 
 
-def slow_reader() -> None:
+def slow_reader(home: Path) -> None:
     """Two hundred listeners to one run, without and with one that reads a byte a second."""
-    home = _home()
     rounds = 3
     begin_runs(home, 2 * rounds, 0)
     without, beside, grown = [], [], []
@@ -133,8 +131,7 @@ async def _second_answer(port: int, request: bytes) -> bytes:
     return answer
 
 
-def _home() -> Path:
-    home = Path(tempfile.mkdtemp(prefix="sameas-bench-service-"))
+def _furnished(home: Path) -> Path:
     (home / "ontologies").mkdir()
     (home / "ontologies" / "company.ttl").write_bytes((Path(next(iter(example))) / "company.ttl").read_bytes())
     return home

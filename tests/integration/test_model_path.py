@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sameas.extraction.events import CacheHit, EntityFound, Event, ExtractionCompleted
+from sameas.extraction.events import CacheHit, ChunkCompleted, EntityFound, Event, ExtractionCompleted
 from sameas.extraction.metadata import RunMetadata
 from sameas.extraction.prompted import PromptSettings
 from sameas.extraction.wishes import RunCancelledError
@@ -206,12 +206,9 @@ def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(tmp_path: Path)
     def stops_at_three(call: Call) -> object:
         return held(gate, ORACLE(call)) if sentence(3) in asked(call) else ORACLE(call)
 
-    async def until_done(path: ModelPath, key: str) -> None:
-        for _ in range(500):
-            if len(list(tmp_path.rglob("cache/checkpoints/**/*"))) and path.service.cancel(key):
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError("the run was never there to be cancelled")
+    def kept(path: ModelPath) -> set[int]:
+        done = path.told(ChunkCompleted)
+        return {event.chunk_index for event in done if event.stage == "entity_extraction"}
 
     async def work(server: ModelServer) -> None:
         async with model_path(server, tmp_path) as path:
@@ -219,10 +216,11 @@ def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(tmp_path: Path)
                 document(CHUNKS), ontology=INDEX.ontology, extractor=path.extractor, settings=path.settings
             ).key
             both = [asyncio.create_task(path.extract(document(CHUNKS))) for _ in range(2)]
-            await asyncio.to_thread(server.wait_for_calls, CHUNKS)
-            while server.answered < CHUNKS - 1:
-                await asyncio.sleep(0.01)
-            await until_done(path, key)
+            async with asyncio.timeout(30):
+                # A chunk is completed after its checkpoint is written.
+                while len(kept(path)) < CHUNKS - 1:
+                    await asyncio.sleep(0.01)
+            assert path.service.cancel(key)
             for one in await asyncio.gather(*both, return_exceptions=True):
                 assert isinstance(one, RunCancelledError)
             cancelled = path.service.runs.find(key).metadata

@@ -72,6 +72,8 @@ class SqliteDriver:
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
         )
         connection.execute("PRAGMA journal_mode = WAL")
+        # SQLite checks what a table refers to only when it is asked to.
+        connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     def _give_back(self, connection: sqlite3.Connection) -> None:

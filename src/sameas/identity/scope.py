@@ -58,6 +58,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
             )
         for name in ("user_id", "service_id"):
             check_text(name, getattr(self, name))
+        # Both come out of tokens, and go into logs and tables.
+        check_text("credential_id", self.credential_id or None)
+        for role in self.roles:
+            check_text("role", role)
 
     @property
     def digest(self) -> str:

@@ -3,7 +3,7 @@
 Rule: a notice is a document in the store, so it is never lost, and every process reads each once, in order. Where the
 store can tell others (Redis by publish, PostgreSQL by NOTIFY), they look at once; beneath it, and everywhere else, they
 look every `EVERY` seconds, which bounds how late a notice can be. Notices are kept by the hour, so that old ones go by
-themselves; clocks may differ by less than an hour.
+themselves; clocks may differ by five minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from sameas.identity.ids import uuid7
 from sameas.once.engine import AsyncEngine
 from sameas.once.errors import SameasError
-from sameas.once.policy import HOUR
+from sameas.once.policy import HOUR, MINUTE
 from sameas.server.chain import Chain
 from sameas.stores.tiered import Announcing
 
@@ -30,6 +30,7 @@ _AT_MOST_EVERY = 0.02
 _SCOPE = "sameas.notices"
 _NOBODY = "~sameas"
 _KEPT = 3 * HOUR
+_CLOCKS_DIFFER_BY = 5 * MINUTE
 
 _LOG = logging.getLogger("sameas.server")
 
@@ -101,8 +102,7 @@ class Notices:
             await self._drain(silently=silently)
 
     async def _drain(self, *, silently: bool = False) -> None:
-        now = self._hour()
-        for hour in (now - 1, now, now + 1):
+        for hour in self._hours():
             chain = self._chain(hour)
             number = self._places.get(hour, 0)
             while (notice := await chain.read(number + 1)) is not None:
@@ -110,7 +110,7 @@ class Notices:
                 self._places[hour] = number
                 if not silently:
                     self._tell(notice)
-        for hour in [hour for hour in self._places if hour < now - 1]:
+        for hour in [hour for hour in self._places if hour < self._hour() - 1]:
             del self._places[hour]
 
     async def _listen(self) -> None:
@@ -151,6 +151,11 @@ class Notices:
             self._heard(notice)
         except Exception:
             _LOG.exception("a notice of type %s was not acted on", notice.type)
+
+    def _hours(self) -> list[int]:
+        """The hours that others may be in: this one, and near its ends the one beside it."""
+        now = self._clock()
+        return sorted({int(moment // HOUR) for moment in (now - _CLOCKS_DIFFER_BY, now, now + _CLOCKS_DIFFER_BY)})
 
     def _hour(self) -> int:
         return int(self._clock() // HOUR)

@@ -8,6 +8,7 @@ once, as if it had been killed, so that the run's journal has no word of an end 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -28,6 +29,7 @@ from sameas.settings import Settings
 _LOG = logging.getLogger("sameas.server")
 # What uvicorn may take after the streams are closed, before it cuts connections that are still open.
 _CONNECTIONS_CLOSE_WITHIN = 2
+_SWITCH_EVERY = 0.001
 _MAX_HEADER_BYTES = 64 * 1024
 
 
@@ -54,6 +56,9 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            # What is there now stays for good; looking through it again and again is what a slow answer is made of.
+            gc.collect()
+            gc.freeze()
             for server in self.servers:
                 for bound in server.sockets:
                     host, port = bound.getsockname()[:2]
@@ -67,6 +72,8 @@ class Server(uvicorn.Server):
 def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None) -> None:
     """Serve until told to stop."""
     configure_logging()
+    # The workshop's thread gives way to the serving one sooner.
+    sys.setswitchinterval(_SWITCH_EVERY)
     door = entry or open_entry(settings)
     app = App(settings, door, log=RequestLog(enabled=not quiet))
     config = uvicorn.Config(

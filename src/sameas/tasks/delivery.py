@@ -180,7 +180,9 @@ class Delivery:
 
     @property
     def _requeues(self) -> int:
-        return int((self._request.headers or {}).get(REQUEUES, 0))
+        count = (self._request.headers or {}).get(REQUEUES, 0)
+        # A number that somebody else wrote must not cost the message.
+        return count if isinstance(count, int) else 0
 
     def _say(self, message: str, *values: Any, level: int = logging.INFO, replay: bool = False) -> None:
         """A line that names the task and its place in the trace; no keys, arguments or results."""

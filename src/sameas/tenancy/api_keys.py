@@ -107,8 +107,8 @@ class ApiKeys:
     def revoke(self, ctx: ScopeContext, key_id: str) -> None:
         """End a key of the hop's tenant; the next request that shows it is refused."""
         with self._database.transaction() as session:
-            known = session.one("key_audit", tenant_id=ctx.tenant_id, key_id=key_id)
-            if known is None:
+            known = key_id.isprintable() and session.one("key_audit", tenant_id=ctx.tenant_id, key_id=key_id)
+            if not known:
                 raise ScopeError("there is no such key", code="key-unknown", status=403)
             audit = AuditMeta.from_json(known[0]).written_by(ctx).to_json()
             session.run(

@@ -20,7 +20,7 @@ import msgspec
 from sameas.databases import Database, Row, RowRefused, Session
 from sameas.identity.ids import is_uuid7, uuid7
 from sameas.identity.normalize import normalize_context
-from sameas.identity.scope import AuditMeta, Case, Principal, ScopeContext, ScopeError, check_id, check_text
+from sameas.identity.scope import MAX_ID, AuditMeta, Case, Principal, ScopeContext, ScopeError, check_id, check_text
 from sameas.tenancy.tables import stamp, utc_now
 
 UserKind: TypeAlias = Literal["internal", "external_counsel"]
@@ -88,6 +88,7 @@ class TenantDirectory:
             return [Tenant(*row) for row in session.run("tenants")]
 
     def tenant(self, tenant_id: str) -> Tenant:
+        _check_known(tenant=tenant_id)
         with self._database.reading() as session:
             return Tenant(*_found(session.one("tenant", tenant_id=tenant_id), "tenant"))
 
@@ -163,19 +164,22 @@ class TenantDirectory:
     def resolve_case(self, principal: Principal, case_id: str) -> Case:
         """The case that a request names, for a principal who may work in it: a member, or a service of the tenant.
 
-        A case of another tenant, the system case, a case without the user and one that never was are refused alike.
+        A case of another tenant, the system case, a case without the user and one that never was are refused alike; so
+        is everybody whose user, service or tenant was ended, though the credential may live on.
         """
         tenant_id = principal.tenant_id
         with self._database.reading() as session:
             known = is_uuid7(case_id) and session.one("case", tenant_id=tenant_id, case_id=case_id)
             if known and principal.user_id is not None:
                 known = session.one("member", tenant_id=tenant_id, case_id=case_id, user_id=principal.user_id)
-        if not known:
+            ended = was_ended(session, principal)
+        if not known or ended:
             raise ScopeError("there is no such case", code="case-unknown", status=403)
         return Case(case_id=case_id, tenant_id=tenant_id)
 
     def put_member(self, ctx: ScopeContext, case_id: str, user_id: str, *, role: CaseRole = "member") -> None:
         """Make a user a member of a case, or change the role."""
+        _check_known(user=user_id, case=case_id)
         with self._database.transaction() as session:
             kind = _found(session.one("user", tenant_id=ctx.tenant_id, user_id=user_id), "user")[1]
             _found(session.one("case", tenant_id=ctx.tenant_id, case_id=case_id), "case")
@@ -183,6 +187,7 @@ class TenantDirectory:
 
     def put_member_of_system_case(self, ctx: ScopeContext, user_id: str, *, role: CaseRole = "member") -> None:
         """Make an internal user a member of the system case. External counsel are refused here and by the table."""
+        _check_known(user=user_id)
         with self._database.transaction() as session:
             kind = _found(session.one("user", tenant_id=ctx.tenant_id, user_id=user_id), "user")[1]
             if kind != "internal":
@@ -193,6 +198,7 @@ class TenantDirectory:
             self._put_member(session, ctx, case_id, "system", user_id, kind, role)
 
     def remove_member(self, ctx: ScopeContext, case_id: str, user_id: str) -> None:
+        _check_known(case=case_id, user=user_id)
         with self._database.transaction() as session:
             session.run("remove_member", tenant_id=ctx.tenant_id, case_id=case_id, user_id=user_id)
             if not session.changed:
@@ -200,7 +206,7 @@ class TenantDirectory:
 
     def members(self, ctx: ScopeContext, case: Case) -> list[Member]:
         """Who is in a case that was resolved, or in the system case."""
-        if case.tenant_id != ctx.tenant_id:
+        if case.tenant_id != ctx.tenant_id or not is_uuid7(case.case_id):
             raise _unknown("case")
         with self._database.reading() as session:
             return [Member(*row) for row in session.run("members", tenant_id=ctx.tenant_id, case_id=case.case_id)]
@@ -227,8 +233,9 @@ class TenantDirectory:
 
     def _change(self, ctx: ScopeContext, read: str, write: str, **values: str) -> None:
         """Change a row and its audit_meta, which is the last column that `read` gives."""
+        what = {name: value for name, value in values.items() if name != "now"}
+        _check_known(**{name.removesuffix("_id"): value for name, value in what.items()})
         with self._database.transaction() as session:
-            what = {name: value for name, value in values.items() if name != "now"}
             known = _found(session.one(read, tenant_id=ctx.tenant_id, **what), read.partition("_")[0])
             audit = AuditMeta.from_json(known[-1]).written_by(ctx).to_json()
             session.run(write, tenant_id=ctx.tenant_id, audit_meta=audit, **values)
@@ -251,6 +258,25 @@ def require_admin(principal: Principal) -> None:
     """Refuse whoever's credential has no admin role. Membership in a case, the system case too, is not asked."""
     if ADMIN_ROLE not in principal.roles:
         raise ScopeError(f"this needs a credential with the role {ADMIN_ROLE}", code="admin-required", status=403)
+
+
+def was_ended(session: Session, principal: Principal) -> bool:
+    """Whether the directory knows the principal's user, service or tenant as disabled or suspended."""
+    kind = "user" if principal.user_id is not None else "service"
+    ended = session.one(
+        f"{kind}_ended", tenant_id=principal.tenant_id, **{f"{kind}_id": getattr(principal, f"{kind}_id")}
+    )
+    if ended is not None:
+        return ended[0] is not None
+    tenant = session.one("tenant", tenant_id=principal.tenant_id)
+    return tenant is not None and tenant[-1] is not None
+
+
+def _check_known(**named: str) -> None:
+    """Refuse a name that nothing can have, as unknown: drivers have errors of their own for NUL and lone surrogates."""
+    for what, value in named.items():
+        if len(value) > MAX_ID or not value.isprintable():
+            raise _unknown(what)
 
 
 def _found(row: Row | None, what: str) -> Row:

@@ -91,7 +91,8 @@ class KeySet:
         key = self._known(kid, algorithm)
         if key is None and due is None and self._loaded_at < began:
             due = self._refresh()
-        if due is not None and (key is None or began - self._loaded_at >= self._stale_after):
+        # Nobody waits for a set that is asked for all the time; after a pause its keys may long have been taken back.
+        if due is not None and (key is None or began - self._loaded_at >= min(2 * self._max_age, self._stale_after)):
             # Not the future itself: one who stops waiting must not stop the others.
             await asyncio.wait({asyncio.wrap_future(due)}, timeout=2 * FETCH_SECONDS)
             key = self._known(kid, algorithm)
@@ -109,7 +110,9 @@ class KeySet:
     def _refresh(self) -> Future[None] | None:
         """The loading that is on its way, for all who wait; None where the last one began too short a while ago."""
         with self._lock:
-            if self._loading is None and self._clock() - self._tried_at >= self._refresh_after:
+            # A load that never ends is given up: a provider that sends a byte now and then must not stop the next.
+            wait = self._refresh_after if self._loading is None else max(self._refresh_after, 2 * FETCH_SECONDS)
+            if self._clock() - self._tried_at >= wait:
                 self._tried_at = self._clock()
                 self._loading = Future()
                 Thread(target=self._reload, args=(self._loading,), name="sameas-key-set", daemon=True).start()
@@ -117,13 +120,16 @@ class KeySet:
 
     def _reload(self, loading: Future[None]) -> None:
         try:
-            self._keys = parse_key_set(self._load(), public=self._public)
-            self._loaded_at = self._clock()
+            keys = parse_key_set(self._load(), public=self._public)
+            with self._lock:
+                if self._loading is loading:
+                    self._keys, self._loaded_at = keys, self._clock()
         except (OSError, HTTPException, ValueError) as error:
             self._failure = f"{type(error).__name__}: {error}"
         finally:
             with self._lock:
-                self._loading = None
+                if self._loading is loading:
+                    self._loading = None
             if loading.set_running_or_notify_cancel():
                 loading.set_result(None)
 
@@ -133,10 +139,12 @@ def parse_key_set(text: bytes, *, public: bool = True) -> Keys:
     try:
         members = json.loads(text)["keys"]
         entries = [entry for entry in members if isinstance(entry, dict)]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError("the key set is not JSON of the form {'keys': [...]}") from None
     keys: Keys = {}
     for entry in entries:
+        if not isinstance(entry.get("kid"), str | None) or not isinstance(entry.get("key_ops", []), list):
+            raise ValueError("a key of the set cannot be used: its kid or key_ops")  # noqa: TRY004  as for any other
         if public and ("k" in entry or "d" in entry):
             # The entry is not told: it is a secret.
             raise ValueError("the key set holds a secret key, but is meant to be read by everybody")

@@ -105,6 +105,14 @@ def test_a_principal_is_exactly_one_of_user_and_service(ids):
         Principal(tenant_id=TENANT, **ids)
 
 
+@pytest.mark.parametrize("odd", ["", "a\nb", "\ud800", "x" * 256])
+def test_a_credentials_name_and_roles_are_text_that_can_be_printed(odd):
+    with pytest.raises(ScopeError):
+        Principal(tenant_id="acme", user_id="u", roles=("reader", odd))
+    with pytest.raises(ScopeError):
+        Principal(tenant_id="acme", user_id="u", credential_id=odd or " \t")
+
+
 def test_keys_are_not_printed():
     ctx = scope().with_key(scope_name="send_invite", key="canary-key")
     audit = AuditMeta.created_in(ctx)

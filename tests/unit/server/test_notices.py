@@ -68,7 +68,8 @@ async def test_every_process_hears_every_notice_once_and_in_order(tmp_path):
 async def test_notices_go_on_over_the_turn_of_the_hour_and_with_clocks_that_differ(tmp_path):
     async with engines(tmp_path, 2) as (one, other):
         clock, behind = Clock(), Clock()
-        behind.now -= 0.5 * HOUR
+        clock.now -= 60.0
+        behind.now -= 300.0
         heard = []
         speaker = Notices(one, lambda told: None, clock=clock)
         listener = Notices(other, lambda told: heard.append(told.id), clock=behind)
@@ -76,9 +77,19 @@ async def test_notices_go_on_over_the_turn_of_the_hour_and_with_clocks_that_diff
             await speaker.publish(notice(name))
             await listener.look()
             assert heard[-1:] == [name]
-            clock.now += 0.5 * HOUR
-            behind.now += 0.5 * HOUR
-        assert heard == ["a", "b", "c", "d"]
+            clock.now += 120.0
+            behind.now += 120.0
+
+
+async def test_what_was_said_in_the_hour_before_is_heard_by_one_who_is_ahead(tmp_path):
+    async with engines(tmp_path, 2) as (one, other):
+        clock, ahead = Clock(), Clock()
+        clock.now -= 60.0
+        ahead.now += 200.0
+        heard = []
+        await Notices(one, lambda told: None, clock=clock).publish(notice("late"))
+        await Notices(other, lambda told: heard.append(told.id), clock=ahead).look()
+        assert heard == ["late"]
 
 
 async def test_what_was_said_before_a_process_began_is_not_told_to_it(tmp_path):

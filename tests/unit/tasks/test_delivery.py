@@ -64,6 +64,13 @@ def test_each_time_that_a_message_is_put_back_is_counted(bench, task):
     assert copy.headers[REQUEUES] == 5
 
 
+def test_a_count_that_somebody_else_wrote_costs_no_message(bench, task):
+    with held(bench, "task"):
+        assert bench.deliver(task, headers={REQUEUES: "often"})[0] == "IGNORED"
+    (copy,) = bench.sent()
+    assert copy.headers[REQUEUES] == 1
+
+
 def test_a_copy_comes_well_before_the_broker_would_deliver_it_again(bench, task):
     bench.app.conf.broker_transport_options = {"visibility_timeout": 1.0}
     with held(bench, "task"):

@@ -93,6 +93,9 @@ def test_what_is_not_there_is_said(sameas):
         ("users", "add", "acme", "First"),
         ("keys", "revoke", sameas("create", "Acme"), "nothing"),
         ("keys", "create", sameas("create", "Acme"), "nobodys"),
+        # What a shell hands over when it was typed in another encoding.
+        ("users", "disable", sameas("create", "Acme"), "\udcff"),
+        ("keys", "revoke", sameas("create", "Acme"), "\udcff"),
     ):
         with pytest.raises(CliError, match="sameas tenants list"):
             sameas(*arguments)

@@ -5,7 +5,7 @@ import pytest
 from sameas.databases import RowRefused
 from sameas.identity.ids import is_uuid7, uuid7
 from sameas.identity.normalize import normalize_context
-from sameas.identity.scope import AuditMeta, Principal, ScopeError
+from sameas.identity.scope import AuditMeta, Case, Principal, ScopeError
 from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory, require_admin, tenant_schema
 
 
@@ -211,3 +211,67 @@ def test_no_statement_finds_a_tenant_by_its_schema(database):
     for name, sql in database._statements.named.items():
         if not name.startswith("schema_"):
             assert ":tenant_schema" not in sql.partition("WHERE")[2], name
+
+
+def test_nobody_is_taken_out_of_the_system_case_by_its_id(directory, ctx):
+    user = directory.add_user(ctx, "First")
+    system = directory.system_case(ctx)
+    with refused("member-unknown"):
+        directory.remove_member(ctx, system.case_id, user.user_id)
+    assert [member.user_id for member in directory.members(ctx, system)] == [user.user_id]
+
+
+def test_whoever_was_ended_has_no_case_although_the_credential_lives_on(directory, tenant, ctx):
+    case = directory.create_case(ctx, "Merger")
+    user = directory.add_user(ctx, "First")
+    directory.put_member(ctx, case.case_id, user.user_id)
+    directory.add_service(ctx, "worker")
+    person = Principal(tenant_id=tenant.tenant_id, user_id=user.user_id)
+    worker = Principal(tenant_id=tenant.tenant_id, service_id="worker")
+    other = Principal(tenant_id=tenant.tenant_id, service_id="of another directory")
+    for principal, end in (
+        (person, lambda: directory.disable_user(ctx, user.user_id)),
+        (worker, lambda: directory.disable_service(ctx, "worker")),
+        (other, lambda: directory.suspend(ctx)),
+    ):
+        assert directory.resolve_case(principal, case.case_id).case_id == case.case_id
+        end()
+        with refused("case-unknown"):
+            directory.resolve_case(principal, case.case_id)
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "a\0b", "x" * 1_000_000, "' OR 1=1 --", ""])
+def test_an_id_that_no_driver_can_send_is_an_unknown_one(directory, keys, tenant, ctx, odd):
+    user = directory.add_user(ctx, "First")
+    case = directory.create_case(ctx, "Merger")
+    for act, code in (
+        (lambda: directory.disable_user(ctx, odd), "user-unknown"),
+        (lambda: directory.disable_service(ctx, odd), "service-unknown"),
+        (lambda: directory.put_member(ctx, case.case_id, odd), "user-unknown"),
+        (lambda: directory.put_member(ctx, odd, user.user_id), "case-unknown"),
+        (lambda: directory.put_member_of_system_case(ctx, odd), "user-unknown"),
+        (lambda: directory.tenant(odd), "tenant-unknown"),
+        (lambda: directory.members(ctx, Case(case_id=odd, tenant_id=tenant.tenant_id)), "case-unknown"),
+        (lambda: keys.revoke(ctx, odd), "key-unknown"),
+    ):
+        with refused(code):
+            act()
+    for ids in ((odd, user.user_id), (case.case_id, odd)):
+        with pytest.raises(ScopeError, match="there is no such"):
+            directory.remove_member(ctx, *ids)
+
+
+def test_a_row_that_lies_about_the_kind_of_its_case_is_refused_by_the_table(database, directory, tenant, ctx):
+    counsel = directory.add_user(ctx, "Counsel", kind="external_counsel")
+    with pytest.raises(RowRefused), database.transaction() as session:
+        session.run(
+            "put_member",
+            tenant_id=tenant.tenant_id,
+            case_id=directory.system_case(ctx).case_id,
+            case_kind="business",
+            user_id=counsel.user_id,
+            user_kind="external_counsel",
+            role="member",
+            now="",
+            audit_meta="{}",
+        )

@@ -82,6 +82,42 @@ def test_a_key_that_was_taken_out_of_the_set_ends(provider):
     assert find(keys, "one") is None
 
 
+def test_a_key_that_was_taken_out_while_nobody_asked_is_not_accepted_even_once(provider):
+    keys = provider.keys(max_age=600, stale_after=3600)
+    assert find(keys, "one")
+    provider.jwks = (public_jwk("ES256", "two"),)
+    provider.now += 1_200
+    provider.gate = threading.Event()
+
+    async def asked():
+        waiting = asyncio.create_task(keys.find("one", "ES256"))
+        while provider.asked == 1:
+            await asyncio.sleep(0.001)
+        provider.gate.set()
+        return await waiting
+
+    assert asyncio.run(asked()) is None
+
+
+def test_a_load_that_never_ends_does_not_stop_the_next(provider):
+    keys = provider.keys(refresh_after=30)
+    provider.gate = gate = threading.Event()
+
+    async def asked():
+        waiting = asyncio.create_task(keys.find("one", "ES256"))
+        while provider.asked == 0:
+            await asyncio.sleep(0.001)
+        provider.gate = None
+        provider.now += 60
+        key = await keys.find("one", "ES256")
+        gate.set()
+        await waiting
+        return key
+
+    assert asyncio.run(asked()).key_id == "one"
+    assert provider.asked == 2
+
+
 def test_known_keys_serve_on_while_the_provider_is_away_and_then_nothing_does(provider):
     keys = provider.keys(max_age=600, stale_after=3600)
     assert find(keys, "one")
@@ -147,7 +183,21 @@ def test_a_file_is_read_again_when_it_is_due(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{}", b"[]", b'{"keys": 7}', b'{"keys": {"a": 1}', b"\xff", b"null", b'{"keys": [{"kty": "RSA", "n": 1}]}'],
+    [
+        *(
+            b"",
+            b"{}",
+            b"[]",
+            b'{"keys": 7}',
+            b'{"keys": {"a": 1}',
+            b"\xff",
+            b"null",
+            b'{"keys": [{"kty": "RSA", "n": 1}]}',
+        ),
+        b'{"keys": [{"kty": "RSA", "kid": ["one"]}]}',
+        b'{"keys": [{"kty": "RSA", "key_ops": null}]}',
+        b'{"keys": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
 )
 def test_what_is_no_key_set_is_refused(text):
     with pytest.raises(ValueError):

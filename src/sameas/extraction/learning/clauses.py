@@ -54,7 +54,9 @@ def _begins(words: tuple[str, ...], at: int, names: set[int]) -> bool:
         # An initial's or an abbreviation's stop ends nothing.
         return before != "." or (not here[0].islower() and here.isalnum() and (at < 2 or len(words[at - 2]) > 1))
     # ", and the company makes": a joined clause with a subject of its own.
-    return before.lower() in _JOINING and at > 1 and (here.lower() in _PRONOUNS or (words[at - 2] == "," and at in names))
+    return (
+        before.lower() in _JOINING and at > 1 and (here.lower() in _PRONOUNS or (words[at - 2] == "," and at in names))
+    )
 
 
 def _opening(tokens: Tokens, at: int, names: set[int]) -> int:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sameas.extraction.chunking import sentence_spans
 from sameas.extraction.learning.candidates import find_candidates
 from sameas.extraction.learning.clauses import clause_features
 from sameas.extraction.learning.dates import Date, find_dates
@@ -39,6 +41,9 @@ from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 _UNLABELLED = 0.5
 # The share of values that must be new to the lexicon, as they are in a new text.
 _NEWS = 0.5
+# Pairs of examples that are read as one text.
+_JOINED = 150
+_STOPS = (".", "!", "?", "。")
 Affixes = dict[str, tuple[str, ...]]
 
 
@@ -108,6 +113,25 @@ def _blind(reads: list[_Read], lexicon: Lexicon) -> list[tuple[int, _Read]]:
     ]
 
 
+def _joined(reads: list[_Read]) -> list[tuple[_Read, int]]:
+    """Some examples read in pairs, as one text, each with the place where the second begins.
+
+    As many as there are texts of several sentences: most of them speak of one thing, and without these the fit
+    would learn that the first name of a text is the subject of all that it says.
+    """
+    nothing = Lexicon({}, {}, {}, {})
+    several = sum(len(list(islice(sentence_spans(read.example.text), 2))) > 1 for read in reads)
+    found = []
+    for one, other in islice(pairwise(reads), min(several, _JOINED)):
+        first = one.example.text.rstrip()
+        text = f"{first}{'' if first.endswith(_STOPS) else '.'} "
+        tokens = tokenize(text + other.example.text)
+        triples = (*one.example.triples, *other.example.triples)
+        joined = Example(tokens.text, triples)
+        found.append((_Read(joined, tokens, find_candidates(tokens, nothing), nothing), len(text)))
+    return found
+
+
 def _same_year(value: str, span: Span) -> bool:
     """A date that the text says less exactly than the example does: neither right nor wrong."""
     if not isinstance(span.value, Date):
@@ -145,6 +169,20 @@ class _Collector:
         out.sentence += [number] * len(spans)
         self.labels.append(labels)
         self.weights.append(weights)
+
+    def add_joined(self, read: _Read, parts: tuple[_Read, _Read], start: int) -> None:
+        """Only the choice of subjects: each fact has its object, and its subject, in its own part."""
+        tokens = read.tokens
+        subjects = subject_features(tokens, read.spans, read.lexicon)
+        for part, begin, end in ((parts[0], 0, start), (parts[1], start, len(tokens.text))):
+            inside = [s for s in read.spans if begin <= tokens.starts[s.first] and tokens.ends[s.last - 1] <= end]
+            names = {fold(tokens.slice(span.first, span.last)) for span in inside}
+            for triple in part.example.triples:
+                if triple.property not in self.column or fold(triple.subject) not in names:
+                    continue
+                target = next((s for s in inside if _matching_styles(triple.object, s, tokens, ())), None)
+                if target is not None:
+                    self._choice(triple, target, subjects, tokens)
 
     def _label(
         self, triple: Triple, read: _Read, labels: NDArray[np.float32], weights: NDArray[np.float32]
@@ -205,5 +243,7 @@ def observe(examples: Sequence[Example], schema: Schema) -> Observations:
     collector = _Collector(out, affixes)
     for number, read in (*enumerate(reads), *_blind(reads, lexicon)):
         collector.add(number, read)
+    for pair, (read, start) in zip(pairwise(reads), _joined(reads), strict=False):
+        collector.add_joined(read, pair, start)
     collector.finish()
     return out

@@ -257,8 +257,9 @@ VALUES (:tenant_id, :case_id, :case_kind, :user_id, :user_kind, :role, :now, :au
 ON CONFLICT (tenant_id, case_id, user_id) DO UPDATE SET role = excluded.role, audit_meta = excluded.audit_meta
 
 -- name: remove_member
--- purpose: end a membership.
-DELETE FROM sameas_memberships WHERE tenant_id = :tenant_id AND case_id = :case_id AND user_id = :user_id
+-- purpose: end a membership in a case that people may name.
+DELETE FROM sameas_memberships
+WHERE tenant_id = :tenant_id AND case_id = :case_id AND user_id = :user_id AND case_kind = 'business'
 
 -- name: add_key
 -- purpose: an API key; its secret is kept as a salted digest only.
