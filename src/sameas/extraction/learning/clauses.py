@@ -4,6 +4,8 @@ A text of several statements often changes its subject: the name that opens the 
 one, and where a pronoun opens it, the name that opened the clause before.
 """
 
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
 from __future__ import annotations
 
 from dataclasses import dataclass

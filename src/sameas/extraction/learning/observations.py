@@ -8,9 +8,9 @@ as no object of a property with full weight only in sentences that are examples 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 _UNLABELLED = 0.5
 # The share of values that must be new to the lexicon, as they are in a new text.
 _NEWS = 0.5
-# Pairs of examples that are read as one text.
+# The share of texts of several sentences from which clauses count, and the most pairs that are read as one text.
+_SEVERAL = 0.1
 _JOINED = 150
 _STOPS = (".", "!", "?", "。")
 Affixes = dict[str, tuple[str, ...]]
@@ -113,23 +114,14 @@ def _blind(reads: list[_Read], lexicon: Lexicon) -> list[tuple[int, _Read]]:
     ]
 
 
-def _joined(reads: list[_Read]) -> list[tuple[_Read, int]]:
-    """Some examples read in pairs, as one text, each with the place where the second begins.
+def _pairs(reads: list[_Read]) -> Iterator[tuple[Example, Example]]:
+    """Examples to be read as one text: neighbours first, then those farther apart, up to a number.
 
-    As many as there are texts of several sentences: most of them speak of one thing, and without these the fit
-    would learn that the first name of a text is the subject of all that it says.
+    Most texts of several sentences speak of one thing: without these the fit would learn that the first name of
+    a text is the subject of all that it says.
     """
-    nothing = Lexicon({}, {}, {}, {})
-    several = sum(len(list(islice(sentence_spans(read.example.text), 2))) > 1 for read in reads)
-    found = []
-    for one, other in islice(pairwise(reads), min(several, _JOINED)):
-        first = one.example.text.rstrip()
-        text = f"{first}{'' if first.endswith(_STOPS) else '.'} "
-        tokens = tokenize(text + other.example.text)
-        triples = (*one.example.triples, *other.example.triples)
-        joined = Example(tokens.text, triples)
-        found.append((_Read(joined, tokens, find_candidates(tokens, nothing), nothing), len(text)))
-    return found
+    apart = (zip(reads, reads[by:], strict=False) for by in range(1, len(reads)))
+    return ((one.example, other.example) for one, other in islice(chain.from_iterable(apart), _JOINED))
 
 
 def _same_year(value: str, span: Span) -> bool:
@@ -142,8 +134,9 @@ def _same_year(value: str, span: Span) -> bool:
 class _Collector:
     """Gathers the rows of one example after the other."""
 
-    def __init__(self, observations: Observations, affixes: Affixes) -> None:
+    def __init__(self, observations: Observations, affixes: Affixes, *, with_clauses: bool) -> None:
         self.out = observations
+        self.with_clauses = with_clauses
         self.affixes = affixes
         self.styles: Counter[tuple[str, str, str]] = Counter()
         self.labels: list[NDArray[np.float32]] = []
@@ -170,14 +163,18 @@ class _Collector:
         self.labels.append(labels)
         self.weights.append(weights)
 
-    def add_joined(self, read: _Read, parts: tuple[_Read, _Read], start: int) -> None:
-        """Only the choice of subjects: each fact has its object, and its subject, in its own part."""
-        tokens = read.tokens
-        subjects = subject_features(tokens, read.spans, read.lexicon)
-        for part, begin, end in ((parts[0], 0, start), (parts[1], start, len(tokens.text))):
-            inside = [s for s in read.spans if begin <= tokens.starts[s.first] and tokens.ends[s.last - 1] <= end]
+    def add_joined(self, one: Example, other: Example) -> None:
+        """Two examples as one text, for the choice of subjects alone: each fact has both ends in its own part."""
+        first = one.text.rstrip()
+        start = f"{first}{'' if first.endswith(_STOPS) else '.'} "
+        tokens = tokenize(start + other.text)
+        nothing = Lexicon({}, {}, {}, {})
+        spans = find_candidates(tokens, nothing)
+        subjects = subject_features(tokens, spans, nothing)
+        for part, begin, end in ((one, 0, len(start)), (other, len(start), len(tokens.text))):
+            inside = [s for s in spans if begin <= tokens.starts[s.first] and tokens.ends[s.last - 1] <= end]
             names = {fold(tokens.slice(span.first, span.last)) for span in inside}
-            for triple in part.example.triples:
+            for triple in part.triples:
                 if triple.property not in self.column or fold(triple.subject) not in names:
                     continue
                 target = next((s for s in inside if _matching_styles(triple.object, s, tokens, ())), None)
@@ -215,7 +212,9 @@ class _Collector:
             place = place_of(span, target, subjects.names)
             right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
             found |= right
-            pair = pair_features(place, span.kinds) + clause_features(subjects.clauses, span, target)
+            pair = pair_features(place, span.kinds)
+            if self.with_clauses:
+                pair += clause_features(subjects.clauses, span, target)
             out.subject_rows.append(row + pair + property_features(place, look, name))
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
@@ -240,10 +239,12 @@ def observe(examples: Sequence[Example], schema: Schema) -> Observations:
         reads.append(_Read(example, tokens, find_candidates(tokens, lexicon, without=number), lexicon))
     affixes = _learn_affixes(reads, frozenset(properties))
     out = Observations(schema, properties, lexicon, cues_of(schema, properties), Forms({}))
-    collector = _Collector(out, affixes)
+    several = sum(len(list(islice(sentence_spans(example.text), 2))) > 1 for example in examples)
+    # Examples of one sentence each say nothing about clauses, and what they seem to say is chance.
+    collector = _Collector(out, affixes, with_clauses=several > _SEVERAL * len(examples))
     for number, read in (*enumerate(reads), *_blind(reads, lexicon)):
         collector.add(number, read)
-    for pair, (read, start) in zip(pairwise(reads), _joined(reads), strict=False):
-        collector.add_joined(read, pair, start)
+    for pair in _pairs(reads) if collector.with_clauses else ():
+        collector.add_joined(*pair)
     collector.finish()
     return out
