@@ -34,7 +34,7 @@ from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, Model, Reply, Usage, open_model
 from sameas.llm.tokens import counter_for
 from sameas.llm.windows import RateLimits
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

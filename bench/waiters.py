@@ -16,8 +16,8 @@ from statistics import median, quantiles
 
 from sameas.connections import open_async_store
 from sameas.identity.key import record_digest
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.context import Context
-from sameas.once.engine import AsyncEngine
 from tests.servers.redis import RedisServer
 from tests.servers.round_trips import RedisRequests
 

@@ -29,7 +29,8 @@ from bench.stores.ours import (
 from bench.stores.turns import Contestant, Effort, Figure, async_turn, contest, sync_turn
 from sameas.connections import open_async_store, open_store
 from sameas.identity.key import record_digest
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.engine import Engine
 
 AT_LEAST = 0.75
 

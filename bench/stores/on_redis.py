@@ -31,7 +31,8 @@ from bench.stores.ours import (
 )
 from bench.stores.turns import WARMING, Contestant, Effort, Figure, async_turn, contest, sync_turn
 from sameas.connections import open_async_store, open_backend, open_store
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.engine import Engine
 from sameas.once.store import AsyncStore, Store
 from sameas.stores.tiered import TieredBackend
 from tests.servers.round_trips import RedisRequests

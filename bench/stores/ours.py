@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from sameas.identity.key import record_digest
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.context import Context
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.engine import Engine
 from sameas.once.record import About, Accepted, Acquired, ClaimRequest, Identity, Lease, Outcome, Replay
 from sameas.once.store import AsyncStore, Store
 

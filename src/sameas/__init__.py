@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 from sameas.connections import open_async_store, open_store
 from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.identity.scope import ScopeContext
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.call import ProcessingRecord
 from sameas.once.context import Context, current_context
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.engine import Engine
 from sameas.once.errors import (
     InProgress,
     KeyReused,

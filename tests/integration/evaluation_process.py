@@ -11,7 +11,7 @@ from sameas.extraction.prompted.evaluation import Evaluation, ModelRow, shots_of
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import open_model
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import load_ontology

@@ -21,7 +21,7 @@ from sameas.llm.prices import Price
 from sameas.llm.supervisor import Backoff
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout
 from sameas.llm.windows import RateLimits
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
 from tests.servers.model_oracle import Fact, Oracle

@@ -12,7 +12,7 @@ from sameas.identity.key import normalize_text
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import open_model
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from tests.servers.real_model import RealModelServer
 from tests.unit.extraction.company import company_index
 

@@ -19,7 +19,7 @@ CALLER = """
 import asyncio, json, sys, urllib.request
 from sameas.connections import open_async_store
 from sameas.llm.memo import CallMemo
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from tests.unit.llm.asks import a_reply, an_ask
 

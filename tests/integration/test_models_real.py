@@ -6,7 +6,7 @@ import pytest
 
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import ModelError, open_model
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
 from sameas.stores.memory import MemoryBackend
 from tests.servers.real_model import CONTEXT_TOKENS, MODEL

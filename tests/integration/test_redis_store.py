@@ -13,7 +13,8 @@ import pytest
 
 from sameas.identity.key import record_digest
 from sameas.once import protocol
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.engine import Engine
 from sameas.once.errors import RecordDamaged, StoreMisconfigured, StoreUnavailable
 from sameas.once.policy import Policy
 from sameas.once.record import (

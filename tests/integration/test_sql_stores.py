@@ -15,8 +15,9 @@ import sqlalchemy
 
 from sameas.connections import open_async_store, open_backend, open_store
 from sameas.identity.key import record_digest
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import frame
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.engine import Engine
 from sameas.once.errors import StoreUnavailable
 from sameas.once.record import About, Acquired, Busy, ClaimRequest, Identity, Lease, Outcome, Replay
 from sameas.once.store import AsyncStore, Query, Store

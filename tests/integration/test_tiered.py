@@ -6,7 +6,8 @@ import os
 import pytest
 
 from sameas.identity.key import record_digest
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.engine import Engine
 from sameas.once.record import (
     About,
     Accepted,

@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from sameas.connections import open_async_store, open_store
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.engine import Engine
 from sameas.once.errors import InProgress, Reentered, StoreUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]

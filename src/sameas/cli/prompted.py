@@ -24,7 +24,7 @@ from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Ask, Model, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.windows import RateLimits
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology

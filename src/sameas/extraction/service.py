@@ -42,7 +42,7 @@ from sameas.extraction.source_text import SourceText
 from sameas.extraction.wishes import Wishes
 from sameas.extraction.work import ExtractionWork, PartialRunError, hit
 from sameas.identity.key import IdempotencyKey, compute_idempotency_key
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import StoreError
 from sameas.once.observe import CallEnded, Observer
 from sameas.once.observe import Event as OnceEvent

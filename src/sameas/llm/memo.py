@@ -15,9 +15,9 @@ import msgspec
 from sameas.identity.key import content_key
 from sameas.llm.errors import CallRefused
 from sameas.llm.models import Ask, Reply
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import codec_for, unpack
 from sameas.once.context import Context
-from sameas.once.engine import AsyncEngine
 from sameas.once.errors import InProgress, OutcomeUnknown, Superseded
 
 SCOPE: Final = "model-call"

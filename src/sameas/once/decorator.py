@@ -15,7 +15,8 @@ from sameas.once.intake import Options
 from sameas.once.policy import OnBusy
 
 if TYPE_CHECKING:
-    from sameas.once.engine import AsyncEngine, Engine
+    from sameas.once.async_engine import AsyncEngine
+    from sameas.once.engine import Engine
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -14,7 +14,8 @@ from sameas.once.context import WORKING, Context
 from sameas.once.script import Script
 
 if TYPE_CHECKING:
-    from sameas.once.engine import AsyncEngine, Engine
+    from sameas.once.async_engine import AsyncEngine
+    from sameas.once.engine import Engine
 
 
 def until_work(script: Script[ProcessingRecord]) -> Script[Work | ProcessingRecord]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import Codec, TypedCodec, unpack
-from sameas.once.engine import AsyncEngine
 from sameas.once.record import State
 
 T = TypeVar("T")

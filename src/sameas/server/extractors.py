@@ -17,7 +17,7 @@ from sameas.extraction.extractor import Extractor, Found
 from sameas.extraction.graph import Claim, Mention
 from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.pipeline import PipelineSettings
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.llm.address import parse_address
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.server.problems import Problem

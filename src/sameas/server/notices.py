@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from sameas.identity.ids import uuid7
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError
 from sameas.once.policy import HOUR, MINUTE
 from sameas.server.chain import Chain

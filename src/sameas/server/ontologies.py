@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sameas.extraction.metadata import instant
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import PLAIN, unpack
-from sameas.once.engine import AsyncEngine
 from sameas.once.record import State
 from sameas.ontology.load import load_ontology, read_ontology
 from sameas.ontology.model import Ontology

@@ -22,7 +22,7 @@ from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.run_record import SCOPE
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import IdempotencyKey
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError, Superseded
 from sameas.once.observe import Event, KeyFailed
 from sameas.once.record import Lease, Record, State

@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket
 from sameas.connections import open_async_store
 from sameas.extraction.runs import RunNotFoundError, Runs
 from sameas.identity.ids import uuid7
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError, StoreUnavailable
 from sameas.once.observe import Event, Observer
 from sameas.once.store import AsyncStore

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
 from sameas.identity.normalize import idempotency_key_header
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.tenancy.authenticator import Authenticator
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints

@@ -12,7 +12,7 @@ import pytest
 
 import sameas.llm
 from sameas.llm.memo import CallMemo
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
 from sameas.stores.memory import MemoryBackend
 

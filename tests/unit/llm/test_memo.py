@@ -7,7 +7,7 @@ import pytest
 from sameas.llm.errors import CallRefused
 from sameas.llm.memo import SCOPE, CallMemo, call_key
 from sameas.llm.models import Message, ModelError
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import OutcomeUnknown, StoreUnavailable, Superseded
 from sameas.once.policy import DAY, Policy
 from sameas.once.store import AsyncStore, Query

@@ -17,7 +17,7 @@ from sameas.llm.outcomes import name_outcome
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
 from sameas.llm.supervisor import Backoff, RequestSupervisor
 from sameas.llm.timeouts import StageTimedOutError, StageTimeout, StageTimeoutService, within
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
 from sameas.stores.memory import MemoryBackend
 from tests.unit.extraction.clock import run_jumping

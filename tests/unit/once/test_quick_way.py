@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import PLAIN, frame, opened, pack, unpack
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.engine import Engine
 from sameas.once.errors import KeyReused, RecordDamaged, Reentered, StoreUnavailable
 from sameas.once.record import Outcome, Unframed
 from sameas.once.store import AsyncStore, Store

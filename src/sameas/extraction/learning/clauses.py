@@ -36,7 +36,7 @@ def find_clauses(tokens: Tokens, names: list[tuple[int, int]]) -> Clauses:
     inside = {at for first, last in names for at in range(first + 1, last)}
     words, count = tokens.words, len(tokens)
     number: list[int] = []
-    opens = [0] if count else []
+    opens = [0]
     for at in range(count):
         if at and at not in inside and at != opens[-1] and _begins(words, at, starts):
             opens.append(at)

@@ -15,7 +15,7 @@ from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, Reply, Usage
 from sameas.llm.prices import Price
 from sameas.llm.windows import RateLimits
-from sameas.once.engine import AsyncEngine
+from sameas.once.async_engine import AsyncEngine
 from tests.servers.model_oracle import Oracle, Seen
 from tests.unit.extraction.company import company_index
 

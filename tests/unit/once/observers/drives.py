@@ -7,8 +7,9 @@ from threading import Event
 from time import sleep
 from typing import Any
 
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import JSON, frame
-from sameas.once.engine import AsyncEngine, Engine
+from sameas.once.engine import Engine
 from sameas.once.observe import Observer
 from sameas.once.policy import Policy, micros
 from sameas.once.record import Acquired, ClaimRequest, Lease, Outcome

@@ -1,0 +1,298 @@
+"""The promise, around any function, for tasks: `AsyncEngine`. See `sameas.once.engine` for how a call goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from inspect import isawaitable
+from types import CoroutineType, TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
+
+from sameas.identity.key import Namespace
+from sameas.once.batch import Batch
+from sameas.once.call import Call, Pause, ProcessingRecord, Work, observed
+from sameas.once.context import WORKING, Context
+from sameas.once.decorator import AsyncOnce, OnceOptions
+from sameas.once.engine import NOT_GIVEN_BACK
+from sameas.once.forks import renew_after_fork
+from sameas.once.heartbeat import AsyncHeartbeat
+from sameas.once.held import AsyncHeld, elsewhere, until_work
+from sameas.once.intake import Intake, Options, identities_of
+from sameas.once.listener import TaskListener
+from sameas.once.observe import ObservedBackend, Observer, telling
+from sameas.once.policy import Policy
+from sameas.once.record import Accepted, Record, Replay
+from sameas.once.script import Effects, Script, arun
+from sameas.once.store import AsyncStore, Backend, Page, Query, Selection
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class AsyncEngine:
+    """Runs work once per identity, for callers in tasks. The methods are those of `Engine`."""
+
+    def __init__(
+        self,
+        store: AsyncStore,
+        *,
+        policy: Policy | None = None,
+        policies: Mapping[str, Policy] | None = None,
+        secret: bytes = b"",
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self.secret = secret
+        self._tell = telling(observers)
+        backend = store.backend
+        self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
+        self.store = AsyncStore(self._backend)
+        self._heartbeat = AsyncHeartbeat(self._backend)
+        self._intake = Intake(
+            self._backend,
+            policy=policy or Policy(),
+            policies=policies or {},
+            secret=secret,
+            new_listener=TaskListener,
+            tell=self._tell,
+        )
+        self._effects: Effects = {Work: self._work, Pause: _wait}
+        renew_after_fork(self)
+
+    async def run(
+        self, work: Callable[[Context], Awaitable[T] | T], *, connection: Any = None, **options: Unpack[Options]
+    ) -> T:
+        """The result of `work(ctx)`: run now, or as it was the first time."""
+        if connection is not None:
+            return cast(T, (await self._join(work, connection, options)).result)
+        return (await self._answer(self._intake.call(work, **options))).result  # type: ignore[no-any-return]
+
+    async def record(
+        self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
+    ) -> ProcessingRecord:
+        """`run`, with where the result came from. `connection` joins the caller's transaction."""
+        if connection is not None:
+            return await self._join(work, connection, options)
+        return await self._answer(self._intake.call(work, **options))
+
+    async def begin(self, **options: Unpack[Options]) -> ProcessingRecord | AsyncHeld:
+        """The record of what is kept, or the claim to work that the caller then does and ends itself."""
+        call = self._intake.call(elsewhere, **options)
+        backend = self._backend
+        try:
+            if self._tell is not None:
+                script = observed(call.script(), call, self._tell)
+            elif backend.recalls and (known := call.recalled()) is not None:
+                return known
+            elif not call.takes_off():
+                script = call.script()
+            else:
+                claim = await arun(backend.claim(call.request), backend.aperform)
+                if type(claim) is Replay:
+                    return call.lands(claim)
+                script = call.goes_on(claim)
+            begun = await arun(until_work(script), backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
+        if type(begun) is not Work:
+            return cast(ProcessingRecord, begun)
+        self._heartbeat.add(begun.context, begun.policy)
+        return AsyncHeld(self, call, script, begun.context)
+
+    async def end_held(self, context: Context, call: Call, rest: Script[ProcessingRecord]) -> ProcessingRecord:
+        """The rest of a call that `begin` gave out."""
+        context.ended = True
+        self._heartbeat.remove(context)
+        return await self._step(call, rest)
+
+    async def run_many(
+        self,
+        work: Callable[[Context, Any], Awaitable[T] | T],
+        payloads: Iterable[Any],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[T]:
+        """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go."""
+        records = await self.record_many(work, payloads, keys=keys, concurrency=concurrency, **options)
+        return [cast(T, record.result) for record in records]
+
+    async def record_many(
+        self,
+        work: Callable[[Context, Any], Any],
+        payloads: Iterable[Any],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[ProcessingRecord]:
+        """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
+        batch = Batch(self._intake, work, payloads, keys, options)
+        slots = asyncio.Semaphore(concurrency)
+        try:
+            for leading, following in batch.windows():
+                claims = await self.store.claim_many([seat.call.request for seat in leading])
+                for context, call in batch.claimed(leading, claims):
+                    self._heartbeat.add(context, call.policy)
+                async with asyncio.TaskGroup() as tasks:
+                    for seat in leading:
+                        tasks.create_task(self._keep(batch, seat.number, seat.call.lead(seat.claim), slots))
+                async with asyncio.TaskGroup() as tasks:
+                    for number in following:
+                        tasks.create_task(self._keep(batch, number, batch.calls[number].script(), slots))
+        except BaseException as interruption:
+            await self._abandon_all(batch.unfinished(), interruption)
+            raise
+        return batch.records()
+
+    def once(self, **options: Unpack[OnceOptions]) -> Callable[[Callable[P, Awaitable[T]]], AsyncOnce[P, T]]:
+        """Decorate an async function: equal arguments, one run."""
+        return lambda function: AsyncOnce(self, function, options)
+
+    async def read(
+        self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None
+    ) -> Record | None:
+        """The live record of a key, one that a caller chose or one computed from content, whatever its state."""
+        for identity in identities_of(scope, key, tenant=tenant, namespace=namespace):
+            record = await self.store.read(identity)
+            if record is not None:
+                return record
+        return None
+
+    async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> bool:
+        """Forget the record of a key; its holder, if any, is fenced. False where there was none."""
+        answers = [
+            await self.store.forget(identity)
+            for identity in identities_of(scope, key, tenant=tenant, namespace=namespace)
+        ]
+        return any(isinstance(answer, Accepted) for answer in answers)
+
+    async def forget_where(self, *, tenant: str | None = None, scope: str | None = None, tag: str | None = None) -> int:
+        """Forget every record that fits; returns how many went."""
+        return await self.store.forget_where(Selection(tenant=tenant, scope=scope, tag=tag))
+
+    async def find(self, query: Query) -> Page:
+        """A page of live records, newest first."""
+        return await self.store.find(query)
+
+    async def prune(self, *, batch: int = 1_000) -> int:
+        """Delete what has expired, batch by batch; returns how many went."""
+        total = 0
+        while gone := await self.store.prune(batch):
+            total += gone
+        return total
+
+    async def close(self) -> None:
+        """Close the store."""
+        await self.store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def after_fork(self) -> None:
+        self._intake.after_fork()
+        self._heartbeat.after_fork()
+
+    async def _join(self, work: Callable[[Context], Any], connection: Any, options: Options) -> ProcessingRecord:
+        async with self._backend.ajoin(connection) as joined:
+            call = self._intake.call(work, backend=joined, **options)
+            return await self._drive(call, call.in_transaction())
+
+    async def _answer(self, call: Call) -> ProcessingRecord:
+        """The quick way, and the script of the call for whatever it does not end."""
+        if self._tell is not None:
+            return await self._drive(call, call.script())
+        backend = self._backend
+        try:
+            if backend.recalls and (known := call.recalled()) is not None:
+                return known
+            if not call.takes_off():
+                return await arun(call.script(), backend.aperform, self._effects)
+            claim = await arun(backend.claim(call.request), backend.aperform)
+            if type(claim) is Replay:
+                return call.lands(claim)
+            return await arun(call.goes_on(claim), backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
+
+    async def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
+        if self._tell is not None:
+            script = observed(script, call, self._tell)
+        try:
+            return await arun(script, call.backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
+
+    async def _step(self, call: Call, script: Script[T]) -> T:
+        try:
+            return await arun(script, call.backend.aperform, self._effects)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
+
+    async def _work(self, command: Work) -> Any:
+        context, working = command.context, WORKING.get()
+        # Everything that is undone below is done inside: a signal may strike between any two lines.
+        try:
+            if command.leased:
+                self._heartbeat.add(context, command.policy)
+            WORKING.set((*working, context))
+            result = command.function(context)
+            return await result if type(result) is CoroutineType or isawaitable(result) else result
+        finally:
+            context.ended = True
+            WORKING.set(working)
+            self._heartbeat.remove(context)
+
+    async def _keep(
+        self,
+        batch: Batch,
+        number: int,
+        script: Script[ProcessingRecord],
+        slots: asyncio.Semaphore,
+    ) -> None:
+        """One call of a batch: its failure is its own."""
+        async with slots:
+            try:
+                batch.results[number] = await self._drive(batch.calls[number], script)
+            except Exception as error:
+                batch.results[number] = error
+
+    async def _abandon_all(self, calls: Sequence[Call], interruption: BaseException) -> None:
+        """Leave nothing behind: first what is in this process, then, one by one, what is in the store."""
+        for call in calls:
+            call.land()
+            if call.context is not None:
+                self._heartbeat.remove(call.context)
+        left = [call for call in calls if call.must_abandon(interruption)]
+        if not left:
+            return
+        # This goes on to its end, however often it is cancelled.
+        giving_back = asyncio.ensure_future(self._give_back(left, interruption))
+        while not giving_back.done():
+            try:
+                await asyncio.shield(giving_back)
+            except asyncio.CancelledError:
+                continue
+
+    async def _give_back(self, calls: Sequence[Call], interruption: BaseException) -> None:
+        for call in calls:
+            try:
+                await arun(call.abandon(), call.backend.aperform)
+            except Exception as trouble:
+                interruption.add_note(NOT_GIVEN_BACK.format(trouble))
+
+
+async def _wait(pause: Pause) -> None:
+    if isinstance(pause.listener, TaskListener):
+        await pause.listener.wait(pause.seconds)
+    else:
+        await asyncio.sleep(pause.seconds)
