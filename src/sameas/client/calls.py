@@ -32,8 +32,11 @@ from sameas.server.wire import (
 T = TypeVar("T")
 
 API = "/api/v1"
-_AGAIN = frozenset((429, 502, 503, 504))
+AGAIN = frozenset((429, 502, 503, 504))
 _LONGEST_PAUSE = 30.0
+_GONE = 404
+# A redirection is not followed: whoever sends a credential has named where to.
+_NOT_GIVEN = 300
 _JSON = {"content-type": "application/json"}
 
 
@@ -101,7 +104,7 @@ class Calls:
 
     def delete(self, key: str) -> Script[None]:
         """Remove a run and its result."""
-        yield from self._send(Send("DELETE", _run(key)))
+        yield from self._remove(Send("DELETE", _run(key)))
 
     def put_ontology(
         self, ontology_id: str, data: bytes, *, media_type: str = "text/turtle", shared: bool = False
@@ -119,7 +122,7 @@ class Calls:
 
     def delete_ontology(self, ontology_id: str) -> Script[None]:
         """Remove an ontology and every result that was made with it."""
-        yield from self._send(Send("DELETE", _ontology(ontology_id)))
+        yield from self._remove(Send("DELETE", _ontology(ontology_id)))
 
     def validate_ontology(self, data: bytes, *, media_type: str = "text/turtle") -> Script[OntologyReport]:
         """What is wrong with an ontology; nothing is kept."""
@@ -142,16 +145,24 @@ class Calls:
     def _send(self, send: Send) -> Script[bytes]:
         return (yield from self._ask(send)).body
 
-    def _ask(self, send: Send) -> Script[Got]:
+    def _remove(self, send: Send) -> Script[None]:
+        yield from self._ask(send, is_done=_GONE)
+
+    def _ask(self, send: Send, *, is_done: int = 0) -> Script[Got]:
+        """`is_done` is a status that says, after a try without an answer, that this very try was carried out."""
+        lost = False
         for tries in range(1, self.tries + 1):
             got: Got = yield send
-            if not got.error and got.status not in _AGAIN:
+            if lost and got.status == is_done:
+                return got
+            lost = lost or bool(got.error)
+            if not got.error and got.status not in AGAIN:
                 break
             if tries < self.tries:
                 yield Pause(pause_after(tries, got.retry_after))
         if got.error:
             raise ServiceUnreachable(f"the service did not answer {self.tries} times: {got.error}. Is it running?")
-        if got.status >= 400:
+        if got.status >= _NOT_GIVEN:
             raise ServiceError.of(got.status, got.body)
         return got
 

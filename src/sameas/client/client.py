@@ -18,9 +18,8 @@ from typing import Any, Self, TypeVar
 import httpx
 import msgspec
 
-from sameas.client.calls import Calls, Got, Pause, Send, events_of, pause_after
-from sameas.client.errors import ServiceError, ServiceUnreachable
-from sameas.client.stream import EventReader
+from sameas.client.calls import Calls, Got, Pause, Send, events_of
+from sameas.client.stream import NOTHING_FOLLOWS, Following
 from sameas.extraction.events import ProgressEvent
 from sameas.once.script import Script, arun, run
 from sameas.server.wire import (
@@ -41,7 +40,7 @@ T = TypeVar("T")
 
 # A run may take long, but a server that is alive says so on every stream more often than this.
 _TIMEOUT = httpx.Timeout(600.0, connect=5.0)
-NOTHING_FOLLOWS = 204
+_GIVEN = 200
 _STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
@@ -105,28 +104,24 @@ class Client:
 
     def events(self, key: str, *, after: int = 0) -> Iterator[ProgressEvent]:
         """The events of a run after number `after`, past ones first, until its last."""
-        reader, broken = EventReader(after=after), 0
-        while not reader.is_over:
-            before = reader.last
+        following = Following(after=after, tries=self._calls.tries)
+        while not following.reader.is_over:
+            reason, retry_after = "the stream ended before the run", ""
+            send = _words(events_of(key, after=following.begin()))
             try:
-                with self._http.stream(**_words(events_of(key, after=before)), timeout=_STREAM_TIMEOUT) as answer:
-                    if answer.status_code >= 400:
-                        raise ServiceError.of(answer.status_code, answer.read())
+                with self._http.stream(**send, timeout=_STREAM_TIMEOUT) as answer:
                     if answer.status_code == NOTHING_FOLLOWS:
                         return
-                    for line in answer.iter_lines():
-                        event = reader.take(line)
-                        if event is not None:
-                            yield event
-            except httpx.TransportError as error:
+                    if answer.status_code == _GIVEN:
+                        for data in answer.iter_bytes():
+                            for event in following.reader.feed(data):
+                                yield event
+                    else:
+                        reason = following.refused(answer.status_code, answer.read())
+                        retry_after = answer.headers.get("retry-after", "")
+            except httpx.RequestError as error:
                 reason = _said(error)
-            else:
-                reason = "the stream ended before the run"
-            reader.broke()
-            broken = 1 if reader.last > before else broken + 1
-            if not reader.is_over:
-                _give_up(broken, self._calls.tries, reason)
-                time.sleep(pause_after(broken))
+            time.sleep(following.ended(reason, retry_after))
 
     def run(self, key: str) -> dict[str, Any]:
         """How a run stands: its metadata."""
@@ -182,7 +177,7 @@ class Client:
     def _send(self, send: Send) -> Got:
         try:
             return _got(self._http.request(**_words(send)))
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return Got(error=_said(error))
 
 
@@ -245,29 +240,24 @@ class AsyncClient:
             yield event
 
     async def events(self, key: str, *, after: int = 0) -> AsyncIterator[ProgressEvent]:
-        reader, broken = EventReader(after=after), 0
-        while not reader.is_over:
-            before = reader.last
-            send = _words(events_of(key, after=before))
+        following = Following(after=after, tries=self._calls.tries)
+        while not following.reader.is_over:
+            reason, retry_after = "the stream ended before the run", ""
+            send = _words(events_of(key, after=following.begin()))
             try:
                 async with self._http.stream(**send, timeout=_STREAM_TIMEOUT) as answer:
-                    if answer.status_code >= 400:
-                        raise ServiceError.of(answer.status_code, await answer.aread())
                     if answer.status_code == NOTHING_FOLLOWS:
                         return
-                    async for line in answer.aiter_lines():
-                        event = reader.take(line)
-                        if event is not None:
-                            yield event
-            except httpx.TransportError as error:
+                    if answer.status_code == _GIVEN:
+                        async for data in answer.aiter_bytes():
+                            for event in following.reader.feed(data):
+                                yield event
+                    else:
+                        reason = following.refused(answer.status_code, await answer.aread())
+                        retry_after = answer.headers.get("retry-after", "")
+            except httpx.RequestError as error:
                 reason = _said(error)
-            else:
-                reason = "the stream ended before the run"
-            reader.broke()
-            broken = 1 if reader.last > before else broken + 1
-            if not reader.is_over:
-                _give_up(broken, self._calls.tries, reason)
-                await asyncio.sleep(pause_after(broken))
+            await asyncio.sleep(following.ended(reason, retry_after))
 
     async def run(self, key: str) -> dict[str, Any]:
         return await self._do(self._calls.run(key))
@@ -313,7 +303,7 @@ class AsyncClient:
     async def _send(self, send: Send) -> Got:
         try:
             return _got(await self._http.request(**_words(send)))
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return Got(error=_said(error))
 
 
@@ -352,8 +342,3 @@ def _got(answer: httpx.Response) -> Got:
 
 def _said(error: Exception) -> str:
     return f"{type(error).__name__} {error}".strip()
-
-
-def _give_up(broken: int, tries: int, reason: str) -> None:
-    if broken >= tries:
-        raise ServiceUnreachable(f"the events stopped {broken} times without a new one: {reason}. Ask for them again")

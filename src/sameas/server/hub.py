@@ -9,6 +9,7 @@ last event is always delivered. Lives in the serving loop.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
@@ -18,7 +19,7 @@ from typing import Literal
 from sameas.extraction.bus import Backpressure
 from sameas.extraction.events import BackpressureWarning, ErrorReport, ExtractionFailed
 from sameas.identity.ids import uuid7
-from sameas.server.lines import Line, Tail, line_of_event
+from sameas.server.lines import JournalDamaged, Line, Tail, line_of_event
 
 # Seconds between two looks at the journals: deliveries within it are coalesced.
 TICK = 0.04
@@ -27,6 +28,8 @@ _SHARE = 4
 _PER_SUBSCRIBER = 0.000_2
 _AT_ONCE = 20
 _IDLE_LOOK = 0.5
+
+_LOG = logging.getLogger("sameas.server")
 
 # How a run stands for those who listen: it goes on, it has ended, or its journal goes on with another attempt.
 Standing = Literal["going", "ended", "lost"]
@@ -240,7 +243,11 @@ class Hub:
             return
         channel = self._channels.get((space, key))
         if channel is None:
-            channel = self._channels[space, key] = Channel(space, key, journal)
+            try:
+                channel = self._channels[space, key] = Channel(space, key, journal)
+            except JournalDamaged:
+                yield [_unreadable(key)]
+                return
         subscriber = Subscriber(key, after=after, settings=self._settings)
         # From here on the channel is looked after, also while this listener reads what was before it.
         channel.subscribers.add(subscriber)
@@ -258,6 +265,8 @@ class Hub:
             async for live in subscriber.batches():
                 self.delivered += len(live)
                 yield live
+        except JournalDamaged:
+            yield [_unreadable(key)]
         finally:
             self.missed += subscriber.missed_in_all
             channel.subscribers.discard(subscriber)
@@ -271,7 +280,10 @@ class Hub:
                 await self._wanted.wait()
             began = time.perf_counter()
             for channel in list(self._channels.values()):
-                await self._look(channel)
+                try:
+                    await self._look(channel)
+                except Exception as trouble:
+                    self._give_up(channel, trouble)
             took = time.perf_counter() - began
             # With many listeners the batches grow, not the number of deliveries in a second.
             await asyncio.sleep(max(TICK, took * _SHARE, self.subscribers * _PER_SUBSCRIBER))
@@ -297,17 +309,28 @@ class Hub:
             case _:
                 pass
 
+    def _give_up(self, channel: Channel, trouble: Exception) -> None:
+        """What is wrong with one run must not silence the others: its listeners are sent away, and may come back."""
+        _LOG.warning("the events of the run %s cannot be given: %s", channel.key, trouble, exc_info=trouble)
+        self._channels.pop((channel.space, channel.key), None)
+        channel.end(_unreadable(channel.key) if isinstance(trouble, JournalDamaged) else None)
+
     def _end(self, channel: Channel) -> None:
         failed = self._failure(channel.space, channel.key) if not channel.at_final else None
         if failed is None:
             channel.end()
             return
-        error = ErrorReport(code="run_failed", message=failed, recoverable=True)
-        event = ExtractionFailed(
-            event_id=str(uuid7()),
-            request_id=channel.key,
-            timestamp=int(time.time() * 1000),
-            progress=0.0,
-            error=error,
-        )
-        channel.end(line_of_event(event))
+        channel.end(_failed(channel.key, ErrorReport(code="run_failed", message=failed, recoverable=True)))
+
+
+def _unreadable(key: str) -> Line:
+    said = "the journal of the run is damaged; delete the run and extract again"
+    return _failed(key, ErrorReport(code="journal_damaged", message=said, recoverable=False))
+
+
+def _failed(key: str, error: ErrorReport) -> Line:
+    """A last word that is in no journal."""
+    event = ExtractionFailed(
+        event_id=str(uuid7()), request_id=key, timestamp=int(time.time() * 1000), progress=0.0, error=error
+    )
+    return line_of_event(event)

@@ -29,6 +29,10 @@ class Line(NamedTuple):
     final: bool
 
 
+class JournalDamaged(Exception):
+    """A whole line of a journal is no event."""
+
+
 class _Kind(NamedTuple):
     head: bytes
     droppable: bool
@@ -58,8 +62,11 @@ _head = msgspec.json.Decoder(_Head)
 
 def line_of(data: bytes, number: int = 0) -> Line:
     """The line of an event's JSON."""
-    name = _head.decode(data).type
-    kind = _KINDS[name]
+    try:
+        name = _head.decode(data).type
+        kind = _KINDS[name]
+    except (msgspec.DecodeError, KeyError) as error:
+        raise JournalDamaged(f"event {number} cannot be read: {error}") from error
     frame = b"%s%s\n\n" % (kind.head, data)
     if number:
         frame = b"id: %d\n%s" % (number, frame)

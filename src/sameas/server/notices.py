@@ -18,7 +18,7 @@ import msgspec
 
 from sameas.identity.ids import uuid7
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.errors import SameasError
+from sameas.once.errors import RecordDamaged, SameasError
 from sameas.once.policy import HOUR, MINUTE
 from sameas.server.chain import Chain
 from sameas.stores.tiered import Announcing
@@ -38,7 +38,7 @@ _LOG = logging.getLogger("sameas.server")
 class Notice(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What happened, for whom; `id` tells two alike apart."""
 
-    type: Literal["ontology-updated", "ontology-deleted", "cache-cleared", "run-removed", "cancel-run"]
+    type: Literal["ontology-updated", "ontology-deleted", "cache-cleared", "run-removed", "cancel-run", "unreadable"]
     id: str
     tenant: str
     timestamp: int
@@ -85,14 +85,15 @@ class Notices:
 
     async def publish(self, notice: Notice) -> None:
         """Tell everybody; on return the notice is in the store and this process has heard it."""
-        chain = self._chain(self._hour())
+        hour = self._hour()
+        chain = self._chain(hour)
         async with self._lock:
             await self._drain()
-            number = self._places.get(self._hour(), 0) + 1
+            number = self._places.get(hour, 0) + 1
             while (there := await chain.add(notice, number=number)).id != notice.id:
                 self._tell(there)
                 number += 1
-            self._places[self._hour()] = number
+            self._places[hour] = number
             self._tell(notice)
         await self._ring()
 
@@ -105,13 +106,21 @@ class Notices:
         for hour in self._hours():
             chain = self._chain(hour)
             number = self._places.get(hour, 0)
-            while (notice := await chain.read(number + 1)) is not None:
+            while (notice := await self._read(chain, number + 1)) is not None:
                 number += 1
                 self._places[hour] = number
                 if not silently:
                     self._tell(notice)
         for hour in [hour for hour in self._places if hour < self._hour() - 1]:
             del self._places[hour]
+
+    async def _read(self, chain: Chain[Notice], number: int) -> Notice | None:
+        try:
+            return await chain.read(number)
+        except RecordDamaged as trouble:
+            # Of another release, or damaged: whatever it said, nothing in memory is believed any longer.
+            _LOG.warning("notice %d cannot be read: %s", number, trouble)
+            return Notice(type="unreadable", id="", tenant="", timestamp=0)
 
     async def _listen(self) -> None:
         while True:

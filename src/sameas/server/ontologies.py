@@ -53,6 +53,14 @@ class Registered(NamedTuple):
     file: Path | None = None
 
 
+class ContentGone(LookupError):
+    """The content of a registered ontology is gone: it was put anew or deleted meanwhile."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        super().__init__("the content of the ontology is gone; ask again, or put it again")
+
+
 class Ontologies:
     """The registries of all tenants. Lives in the workshop's loop; `known` may be called from anywhere."""
 
@@ -109,7 +117,10 @@ class Ontologies:
         known = self._parsed.get(place)
         if known is None:
             if found.file is not None:
-                known = await asyncio.to_thread(load_ontology, found.file, cache_dir=self._cache)
+                try:
+                    known = await asyncio.to_thread(load_ontology, found.file, cache_dir=self._cache)
+                except FileNotFoundError:
+                    raise ContentGone(SHARED) from None
             else:
                 data = await self.content(found)
                 known = await asyncio.to_thread(self._parse, data)
@@ -122,12 +133,15 @@ class Ontologies:
     async def content(self, found: Registered) -> bytes:
         """The bytes as they were put."""
         if found.file is not None:
-            return await asyncio.to_thread(found.file.read_bytes)
+            try:
+                return await asyncio.to_thread(found.file.read_bytes)
+            except FileNotFoundError:
+                raise ContentGone(SHARED) from None
         record = await self._engine.read(
             _CONTENT_SCOPE, found.digest, tenant=_stored(found.tenant), namespace="content"
         )
         if record is None or record.state is not State.DONE or record.outcome is None:
-            raise LookupError(f"the content of the ontology {found.entry.id} is gone; put it again")
+            raise ContentGone(found.tenant)
         data: bytes = unpack(record.outcome, PLAIN)
         return data
 
@@ -158,18 +172,10 @@ class Ontologies:
             before = self._views[owner].get(ontology_id)
             if before is not None and before.entry.version == entry.version:
                 return before.entry, before.entry
-            await self._engine.run(
-                lambda _: data,
-                scope=_CONTENT_SCOPE,
-                key=digest,
-                tenant=_stored(owner),
-                namespace="content",
-                retention=None,
-                audit=audit,
-            )
+            await self._keep_content(owner, digest, data, audit=audit)
             change = Change(id=ontology_id, entry=entry, digest=digest, audit=audit, nonce=nonce)
             before = await self._append(owner, change)
-        await self._drop_content(owner, before)
+            await self._drop_content(owner, before)
         return entry, None if before is None else before.entry
 
     async def delete(
@@ -181,7 +187,7 @@ class Ontologies:
             if ontology_id not in self._views[owner]:
                 return None
             before = await self._append(owner, Change(id=ontology_id, entry=None, audit=audit, nonce=nonce))
-        await self._drop_content(owner, before)
+            await self._drop_content(owner, before)
         return None if before is None else before.entry
 
     async def refresh(self, owner: str) -> None:
@@ -192,6 +198,13 @@ class Ontologies:
     def has(self, owner: str) -> bool:
         """Whether this process holds the registry of a tenant in memory."""
         return owner in self._views
+
+    async def let_go(self, owner: str | None = None) -> None:
+        """Forget what is in memory of a registry, or of all: it is read again before it is next used."""
+        for name in list(self._views) if owner is None else [owner]:
+            async with self._lock(name):
+                self._views.pop(name, None)
+                self._places.pop(name, None)
 
     async def _append(self, owner: str, change: Change) -> Registered | None:
         """Under the lock. Add a change at the end, wherever that is by then; gives what it replaced."""
@@ -204,29 +217,47 @@ class Ontologies:
                 return before
 
     async def _follow(self, owner: str) -> None:
-        view: dict[str, Registered] = {}
-        chain, number = self._chain(owner), self._places.setdefault(owner, 0)
-        self._views.setdefault(owner, view)
+        chain, number = self._chain(owner), self._places.get(owner, 0)
+        view = dict(self._views.get(owner, {}))
         while (change := await chain.read(number + 1)) is not None:
             number += 1
-            self._apply(owner, number, change)
+            _change(view, owner, change)
+        # Only when it is whole: half a registry would deny what is there, or give what was before.
+        self._views[owner], self._places[owner] = view, number
 
     def _apply(self, owner: str, number: int, change: Change) -> None:
-        view = dict(self._views[owner])
-        if change.entry is None:
-            view.pop(change.id, None)
-        else:
-            view[change.id] = Registered(change.entry, owner, change.digest)
         # A new dictionary each time: other threads read the one that they have.
-        self._views[owner] = view
-        self._places[owner] = number
+        view = dict(self._views[owner])
+        _change(view, owner, change)
+        self._views[owner], self._places[owner] = view, number
 
     async def _drop_content(self, owner: str, before: Registered | None) -> None:
-        if before is None:
+        """Under the lock."""
+        if before is None or self._is_used(owner, before.digest):
             return
-        used = {one.digest for one in self._views[owner].values()}
-        if before.digest not in used:
-            await self._engine.forget(_CONTENT_SCOPE, before.digest, tenant=_stored(owner), namespace="content")
+        try:
+            data = await self.content(before)
+        except ContentGone:
+            return
+        await self._engine.forget(_CONTENT_SCOPE, before.digest, tenant=_stored(owner), namespace="content")
+        await self._follow(owner)
+        if self._is_used(owner, before.digest):
+            # Another process has put the very same meanwhile, and found it there.
+            await self._keep_content(owner, before.digest, data, audit={})
+
+    async def _keep_content(self, owner: str, digest: str, data: bytes, *, audit: Mapping[str, Any]) -> None:
+        await self._engine.run(
+            lambda _: data,
+            scope=_CONTENT_SCOPE,
+            key=digest,
+            tenant=_stored(owner),
+            namespace="content",
+            retention=None,
+            audit=audit,
+        )
+
+    def _is_used(self, owner: str, digest: str) -> bool:
+        return any(one.digest == digest for one in self._views[owner].values())
 
     def _chain(self, owner: str) -> Chain[Change]:
         return Chain(self._engine, Change, scope=_LOG_SCOPE, tenant=_stored(owner))
@@ -272,6 +303,13 @@ class Ontologies:
         except OSError:
             return None
         return found if stamp == (about.st_mtime_ns, about.st_size) else None
+
+
+def _change(view: dict[str, Registered], owner: str, change: Change) -> None:
+    if change.entry is None:
+        view.pop(change.id, None)
+    else:
+        view[change.id] = Registered(change.entry, owner, change.digest)
 
 
 def _files(folder: Path) -> dict[str, Path]:

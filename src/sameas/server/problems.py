@@ -6,6 +6,7 @@ a document is ever in a problem.
 
 from __future__ import annotations
 
+from errno import EDQUOT, EFBIG, ENOSPC
 from typing import Any
 
 import msgspec
@@ -32,6 +33,8 @@ TITLES = {
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
 }
+
+_FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
 class Problem(web.Problem):
@@ -83,6 +86,10 @@ def problem_of(error: BaseException) -> Problem:
             said = f"{error.what}. {error.todo}" if error.todo else error.what
             where: dict[str, Any] = {"line": error.line, "column": error.column} if error.line is not None else {}
             return Problem(422, "ontology-invalid", said, **where)
+        case ContentGone():
+            return Problem(503, "ontology-changing", "the ontology is being changed; ask again", retry_after=1.0)
+        case OSError() if error.errno in _FULL:
+            return Problem(503, "disk-full", "the disk of the service is full; nothing was begun", retry_after=30.0)
         case NotCanonical():
             return Problem(422, "not-canonical", f"the text has no canonical form: {error}")
         case MalformedKey():

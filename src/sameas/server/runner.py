@@ -29,7 +29,7 @@ from sameas.once.record import Lease, Record, State
 from sameas.ontology.model import Ontology
 from sameas.server.answers import Done, done_of
 from sameas.server.extractors import Extractors
-from sameas.server.ontologies import Ontologies, Registered
+from sameas.server.ontologies import ContentGone, Ontologies, Registered
 from sameas.server.problems import Problem, not_found
 from sameas.server.promises import Promise, Promises
 from sameas.server.spaces import Spaces, tenant_of
@@ -37,6 +37,8 @@ from sameas.server.wire import ExtractRequest
 
 _LOG = logging.getLogger("sameas.server")
 _FAILURES_KEPT = 1_000
+# The ontology is gone, or another one by now. What this process alone cannot do is left for one that can.
+_OVERTAKEN = (404, 409)
 
 
 class Prepared(NamedTuple):
@@ -96,17 +98,14 @@ class Runner:
 
     async def prepare(self, space: str, request: ExtractRequest) -> Prepared:
         """Resolve the ontology and the extractor, and compute the key."""
-        found = await self._ontologies.find(tenant_of(space), request.ontology_id)
-        if found is None:
-            raise not_found(f"ontology {request.ontology_id!r}", todo="put it first, or list those that are there")
-        if request.ontology_version not in (None, found.entry.version):
-            raise Problem(
-                409,
-                "ontology-version-differs",
-                "the ontology has another version by now; leave ontologyVersion out or take the present one",
-                version=found.entry.version,
-            )
-        ontology = await self._ontologies.load(found)
+        try:
+            found = await self._present(space, request)
+            ontology = await self._ontologies.load(found)
+        except ContentGone as gone:
+            # It was put anew elsewhere, and the word of it has not come yet.
+            await self._ontologies.refresh(gone.owner)
+            found = await self._present(space, request)
+            ontology = await self._ontologies.load(found)
         extractor = self._extractors.extractor(ontology, found, request.extraction_params, tenant=tenant_of(space))
         settings = self._extractors.settings(request.extraction_params)
         service = self._spaces.get(space)
@@ -196,6 +195,19 @@ class Runner:
             if record is not None and record.state is State.HELD and record.about.owner == _us():
                 await self._engine.store.release(Lease(record.identity, record.fence, record.attempt_id))
 
+    async def _present(self, space: str, request: ExtractRequest) -> Registered:
+        found = await self._ontologies.find(tenant_of(space), request.ontology_id)
+        if found is None:
+            raise not_found(f"ontology {request.ontology_id!r}", todo="put it first, or list those that are there")
+        if request.ontology_version not in (None, found.entry.version):
+            raise Problem(
+                409,
+                "ontology-version-differs",
+                "the ontology has another version by now; leave ontologyVersion out or take the present one",
+                version=found.entry.version,
+            )
+        return found
+
     async def _work(self, prepared: Prepared, audit: Mapping[str, Any]) -> Done:
         space, key = prepared.space, prepared.key.key
         promised = False
@@ -223,9 +235,10 @@ class Runner:
     async def _take_up(self, promise: Promise) -> bool:
         try:
             prepared = await self.prepare(promise.tenant, promise.request)
-        except (Problem, SameasError, LookupError) as trouble:
+        except Exception as trouble:
+            # Whatever is wrong with one promise must not keep a server from starting, or from the others.
             _LOG.warning("the promised run %s cannot be taken up: %s", promise.key, trouble)
-            if isinstance(trouble, Problem):
+            if isinstance(trouble, Problem) and trouble.status in _OVERTAKEN:
                 await asyncio.to_thread(self._promises.done, promise.tenant, promise.key)
             return False
         if prepared.key.key != promise.key:
@@ -240,7 +253,8 @@ class Runner:
             await asyncio.sleep(max(0.2, self._lease / 3))
             try:
                 await self.take_over()
-            except (SameasError, OSError) as trouble:
+            except Exception as trouble:
+                # Whatever it was: who looks no more takes nothing over.
                 _LOG.warning("promised runs could not be looked for: %s", trouble)
 
     def _ended(self, place: tuple[str, str], task: asyncio.Task[Done]) -> None:

@@ -212,20 +212,37 @@ class Service:
         """In the workshop's loop, once for every notice of any process."""
         match notice.type:
             case "cancel-run":
-                task = asyncio.ensure_future(self.runner.cancel(notice.tenant, notice.key))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._later(self._cancel(notice.tenant, notice.key))
             case "ontology-updated" | "ontology-deleted":
                 owner = SHARED if notice.shared else notice.tenant
                 if self.ontologies.has(owner):
-                    refresh = asyncio.ensure_future(self._refresh(owner))
-                    self._tasks.add(refresh)
-                    refresh.add_done_callback(self._tasks.discard)
+                    self._later(self._refresh(owner))
+            case "unreadable":
+                self._later(self._start_afresh())
             case _:
                 self._drop_answers()
 
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _cancel(self, space: str, key: str) -> None:
+        try:
+            await self.runner.cancel(space, key)
+        except (SameasError, OSError) as trouble:
+            _LOG.warning("the run %s could not be cancelled: %s", key, trouble)
+
     async def _refresh(self, owner: str) -> None:
-        await self.ontologies.refresh(owner)
+        try:
+            await self.ontologies.refresh(owner)
+        except SameasError as trouble:
+            _LOG.warning("the registry of ontologies could not be read: %s; it is read when it is next used", trouble)
+            await self.ontologies.let_go(owner)
+        self._drop_answers()
+
+    async def _start_afresh(self) -> None:
+        await self.ontologies.let_go()
         self._drop_answers()
 
     def _drop_answers(self) -> None:

@@ -17,6 +17,7 @@ from sameas.once.async_engine import AsyncEngine
 from sameas.tenancy.authenticator import Authenticator
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints
+from sameas.web.frameworks import mount_of
 from sameas.web.openapi import publish_once
 from sameas.web.problem import Send
 from sameas.web.responder import Responder
@@ -70,7 +71,8 @@ class IdempotencyMiddleware:
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if not self._published:
-            self._published = publish_once(scope.get("app"), self.table) or kind == "http"
+            published = publish_once(scope.get("app"), self.table, mount=mount_of(scope))
+            self._published = published or kind == "http"
         if kind == "lifespan":
             await self.app(scope, self._drained_before_shutdown(receive), send)
             return

@@ -32,6 +32,10 @@ from sameas.web.route import RoutePolicy
 REMEMBERED: Final = 4_096
 # Below this the work is done where the request is; above, in a thread.
 AT_ONCE: Final = 32 * 1_024
+# A request line that is longer is not remembered, and a member whose name is longer is not told apart: what a client
+# makes up must fill neither memory nor the record.
+MAX_LINE: Final = 1_024
+MAX_NAME: Final = 128
 
 # Enough to tell that a field changed; the digest of the whole decides.
 _FIELD_HEX: Final = 16
@@ -64,7 +68,7 @@ class Fingerprints:
         small = body.size <= AT_ONCE
         digest = body.digest() if small else await asyncio.to_thread(body.digest)
         known = (line, encoding, digest, policy.exclude_fields)
-        seen = self._seen.get(known)
+        seen = self._seen.get(known) if _is_short(line) else None
         if seen is not None:
             self._seen.move_to_end(known)
             return seen
@@ -72,13 +76,14 @@ class Fingerprints:
             print_ = self._compute(line, encoding, body, policy)
         else:
             print_ = await asyncio.to_thread(self._compute, line, encoding, body, policy)
-        self._seen[known] = print_
+        if _is_short(line):
+            self._seen[known] = print_
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
         return print_
 
     def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
-        whole, named = self._line(*line)
+        whole, named = self._line(*line) if _is_short(line) else self._of_line(*line)
         if body.size:
             fields = self._of_body(line[3], encoding, body, policy)
             names = sorted(fields)
@@ -115,7 +120,7 @@ class Fingerprints:
     def _of_json(self, body: Spool, exclusions: Exclusions) -> Fields:
         data = body.view()[:]
         members = None if exclusions else usual_members(data)
-        if members is not None and len(members) <= MAX_NAMED_FIELDS:
+        if members is not None and _may_be_named(members):
             return {_shown(name): pair for name, pair in members.items()}
         try:
             data.decode()
@@ -125,7 +130,7 @@ class Fingerprints:
             value = parse_json(data)
             if exclusions:
                 value = to_json(value, exclude_fields=exclusions)
-            if not isinstance(value, dict) or not 0 < len(value) <= MAX_NAMED_FIELDS:
+            if not isinstance(value, dict) or not _may_be_named(value):
                 return {":body": b"json" + canonical_json(value)}
             return {_shown(name): canonical_json([name, item]) for name, item in value.items()}
         except NotCanonical as error:
@@ -143,7 +148,7 @@ class Fingerprints:
                 of_name.update(hashlib.sha256(part.head).digest() + digest.digest())
         except MalformedMultipart as error:
             raise NotComparable(str(error)) from None
-        if len(by_name) > MAX_NAMED_FIELDS:
+        if by_name and not _may_be_named(by_name):
             return {":body": b"parts" + b"".join(_part(name, each.digest()) for name, each in by_name.items())}
         return {_shown(name): _part(name, each.digest()) for name, each in by_name.items()}
 
@@ -167,6 +172,15 @@ def _hmac(secret: bytes) -> Callable[[bytes], str]:
 def essence(content_type: bytes) -> bytes:
     """A media type without its parameters."""
     return content_type.partition(b";")[0].strip().lower()
+
+
+def _is_short(line: RequestLine) -> bool:
+    return len(line[1]) + len(line[2]) + len(line[3]) <= MAX_LINE
+
+
+def _may_be_named(members: dict[str, Any]) -> bool:
+    """Whether the members are told apart: not none, not too many, each by a name of some length."""
+    return 0 < len(members) <= MAX_NAMED_FIELDS and max(map(len, members)) <= MAX_NAME
 
 
 def _labelled(value: bytes) -> bytes:

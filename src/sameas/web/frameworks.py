@@ -17,11 +17,13 @@ Scope = Mapping[str, Any]
 
 
 class Found(Struct, frozen=True):
-    """An endpoint, if it is known, and the template of its path. `by_path` is False where the host decides too."""
+    """An endpoint, if it is known, and the template of its path. `by_path` is False where the host decides too; `host`
+    is the pattern of the host that led there."""
 
     endpoint: Any
     template: str
     by_path: bool = True
+    host: str = ""
 
 
 NOWHERE: Final = Found(None, "")
@@ -82,9 +84,9 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
         host = getattr(route, "host_regex", None)
         if host is not None:
             by_path = False
-            if host.match(_host(scope)):
+            if host.match(host_of(scope)):
                 found = _in_starlette(_flat(inner or ()), scope, path)
-                return Found(found.endpoint, found.template, by_path=False)
+                return Found(found.endpoint, found.template, by_path=False, host=route.host + found.host)
             continue
         match = route.path_regex.match(path) if hasattr(route, "path_regex") else None
         if match is None:
@@ -102,11 +104,18 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
             return Found(None, mounted + rest, by_path=by_path)
         found = _in_starlette(_flat(inner), scope, rest)
         template = mounted + found.template if found.template else ""
-        return Found(found.endpoint, template, by_path=by_path and found.by_path)
+        return Found(found.endpoint, template, by_path=by_path and found.by_path, host=found.host)
     return Found(None, "", by_path=by_path)
 
 
-def _host(scope: Scope) -> str:
+def mount_of(scope: Scope) -> str:
+    """Where Starlette mounted the application within another, without what the deployment put before all."""
+    outermost = scope.get("app_root_path")
+    return "" if outermost is None else str(scope.get("root_path", "")).removeprefix(outermost)
+
+
+def host_of(scope: Scope) -> str:
+    """The host that a request names, without its port."""
     for name, value in scope["headers"]:
         if name == b"host":
             return str(value.decode("latin-1").partition(":")[0])

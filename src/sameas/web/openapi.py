@@ -44,8 +44,9 @@ REPLIES: Final = {
 }
 
 
-def publish_once(app: Any, table: RouteTable) -> bool:
-    """Amend the documents that a FastAPI application gives out from now on; False where `app` is none."""
+def publish_once(app: Any, table: RouteTable, *, mount: str = "") -> bool:
+    """Amend the documents that a FastAPI application gives out from now on; False where `app` is none. `mount` is where
+    it is mounted within another, which is a part of the names of its scopes."""
     openapi: Callable[[], dict[str, Any]] | None = getattr(app, "openapi", None)
     if openapi is None or not callable(openapi) or not hasattr(app, "openapi_schema"):
         return False
@@ -54,14 +55,14 @@ def publish_once(app: Any, table: RouteTable) -> bool:
     document = openapi
 
     def amended() -> dict[str, Any]:
-        return amend(document(), app, table)
+        return amend(document(), app, table, mount=mount)
 
     setattr(amended, _PUBLISHED, True)
     app.openapi = amended
     return True
 
 
-def amend(document: dict[str, Any], app: Any, table: RouteTable) -> dict[str, Any]:
+def amend(document: dict[str, Any], app: Any, table: RouteTable, *, mount: str = "") -> dict[str, Any]:
     """The document, with the contract of every route that the table has a policy for."""
     found = False
     for template, methods, endpoint in leaves(app.routes):
@@ -70,7 +71,7 @@ def amend(document: dict[str, Any], app: Any, table: RouteTable) -> dict[str, An
             operation = operations.get(method.lower())
             policy = table.policy_of(method, template, endpoint) if operation is not None else None
             if policy is not None:
-                _describe(operation, policy, f"{method} {template}")
+                _describe(operation, policy, f"{method} {mount}{template}")
                 found = True
     if found:
         schemas = document.setdefault("components", {}).setdefault("schemas", {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
 from sameas.web.capture import Disconnected, Message, Receive, Spool, TooLarge, read_body
 from sameas.web.fingerprint import NotComparable, essence
+from sameas.web.frameworks import host_of
 from sameas.web.header import MalformedKey, parse_key
 from sameas.web.problem import Problem, Send, problem_of
 from sameas.web.response import EXPIRES, REPLAYED, TRUNCATED, Kept, http_date, with_length
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("sameas")
 
+_UNSENDABLE: Final = re.compile(rb"[\r\n\0]").search
 _FRESH: Final = (REPLAYED, b"false")
 _REPLAYED: Final = (REPLAYED, b"true")
 # What a server may offer beyond plain messages, and what goes past what is held here.
@@ -45,6 +48,10 @@ _PAST_US: Final = frozenset(
 
 class NotKept(Exception):
     """The answer is of a status that is not kept."""
+
+
+class NotHttp(RuntimeError):
+    """The application's answer is none that a server can send; it is not kept, for no replay of it could be sent."""
 
 
 class CutOff(OSError):
@@ -182,7 +189,8 @@ class Responder:
             self._body = body = await read_body(self._receive, limit=limit, declared=declared)
             if body.size > policy.body_limit:
                 raise TooLarge(policy.body_limit)  # noqa: TRY301  where the limit of reading is another
-            line = (scope["method"], scope["path"], scope["query_string"], content_type)
+            path = f"//{host_of(scope).lower()}{scope['path']}" if self._rule.host else scope["path"]
+            line = (scope["method"], path, scope["query_string"], content_type)
             print_ = await self._home.fingerprints.of(line, b"" if encoding == b"identity" else encoding, body, policy)
         except TooLarge as error:
             raise Problem(413, "body-too-large", f"The body has more than {error.limit} bytes.") from None
@@ -310,14 +318,17 @@ class Responder:
             if self._settled:
                 return
             recorded = self._recorded
+            if not self._status:
+                raise NotHttp("its body began before its status")
             if recorded is None:
                 recorded = self._recorded = Spool()
             recorded.write(message.get("body", b""))
             if not message.get("more_body"):
                 await self._settle()
         elif kind == "http.response.start":
-            self._status = message["status"]
-            self._headers = [(name.lower(), value) for name, value in message.get("headers", ())]
+            if self._settled:
+                return
+            self._status, self._headers = _opened(message)
         elif not self._gone:
             await self._send(message)
 
@@ -353,8 +364,7 @@ class Responder:
         held = self._held
         assert held is not None
         if kind == "http.response.start":
-            self._status = message["status"]
-            self._headers = [(name.lower(), value) for name, value in message.get("headers", ())]
+            self._status, self._headers = _opened(message)
             self._recorded = Spool()
             await self._out({**message, "headers": [*self._headers, _FRESH]})
         elif kind == "http.response.body":
@@ -362,8 +372,9 @@ class Responder:
                 return
             if held.context.lost:
                 raise CutOff(CutOff.__doc__)
+            if self._recorded is None:
+                raise NotHttp("its body began before its status")
             self._record(message.get("body", b""))
-            assert self._recorded is not None
             if message.get("more_body"):
                 await self._out(message)
                 return
@@ -470,6 +481,17 @@ class Responder:
             await self._send(message)
         except OSError:
             self._gone = True
+
+
+def _opened(message: Message) -> tuple[int, list[tuple[bytes, bytes]]]:
+    """The status and the headers that an answer opens with, names in lower case."""
+    status = message["status"]
+    if not 200 <= status <= 599:
+        raise NotHttp(f"its status is {status}")
+    headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
+    if _UNSENDABLE(b"".join([part for pair in headers for part in pair])):
+        raise NotHttp("a header of it has a line break or a NUL")
+    return status, headers
 
 
 def _with_member(headers: Any, body: bytes, value: bytes) -> bytes:

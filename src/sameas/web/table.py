@@ -11,26 +11,30 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sameas.once.policy import MINUTE
-from sameas.web.frameworks import Found, Scope, find_endpoint
+from sameas.web.frameworks import Found, Scope, find_endpoint, mount_of
 from sameas.web.response import CODEC
 from sameas.web.route import METHODS, RoutePolicy, marked
 
 REMEMBERED: Final = 4_096
 # Source document 003; a longer one is not recorded.
 _MAX_ROUTE: Final = 256
+# A longer path is looked up each time: what clients make up must not fill memory.
+_MAX_REMEMBERED_PATH: Final = 1_024
 _LINE = re.compile(r"(?:([A-Z]+) )?(/\S*)")
 _PART = re.compile(r"\{[^{}/]+\}")
 
 
 class Rule:
-    """A policy where it applies: the scope's name and the options of the engine's call, ready."""
+    """A policy where it applies: the scope's name and the options of the engine's call, ready. `host` is the pattern of
+    the host, where the host decides: then two hosts are two scopes, and the request's own host counts."""
 
-    __slots__ = ("options", "policy", "scope_name", "template")
+    __slots__ = ("host", "options", "policy", "scope_name", "template")
 
-    def __init__(self, policy: RoutePolicy, method: str, template: str) -> None:
+    def __init__(self, policy: RoutePolicy, method: str, template: str, *, host: str = "") -> None:
         self.policy = policy
         self.template = template
-        self.scope_name = policy.scope or f"{method} {template}"[:255]
+        self.host = host
+        self.scope_name = policy.scope or f"{method} {host}{template}"[:255]
         self.options: dict[str, Any] = {
             "scope": self.scope_name,
             "retention": policy.retention,
@@ -82,7 +86,7 @@ class RouteTable:
         except KeyError:
             pass
         rule, lasting = self._look(method, scope)
-        if lasting:
+        if lasting and len(where[1]) + len(where[2]) <= _MAX_REMEMBERED_PATH:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[where] = rule
@@ -104,11 +108,14 @@ class RouteTable:
                 line.template == found.template and (not line.method or line.method == method)
             ):
                 policy = _acting(line.policy, method, named=bool(line.method))
-                return (None if policy is None else Rule(policy, method, line.template)), found.by_path
+                rule = None if policy is None else Rule(policy, method, line.template, host=found.host)
+                return rule, found.by_path
         if not found.template:
             return None, found.by_path
         policy = _acting(marked(found.endpoint, method) or self._defaults, method)
-        return (None if policy is None else Rule(policy, method, _template(found))), found.by_path
+        # Two applications that are mounted beside each other may have routes of one name.
+        template = mount_of(scope) + _template(found)
+        return (None if policy is None else Rule(policy, method, template, host=found.host)), found.by_path
 
 
 def _template(found: Found) -> str:

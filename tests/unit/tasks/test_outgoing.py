@@ -1,5 +1,7 @@
 """The scope that travels with messages, and the names of callbacks."""
 
+import asyncio
+
 import pytest
 from celery import chain, chord, group
 
@@ -13,6 +15,7 @@ from sameas.identity.normalize import (
 )
 from sameas.identity.scope import Principal, ScopeError
 from sameas.tasks.celery import IdempotentTask
+from tests.unit.web.asking import ask, guarded
 
 TENANT, USER = str(uuid7()), str(uuid7())
 
@@ -195,3 +198,29 @@ def test_the_base_is_one_of_celerys(bench):
     task = bench.task(lambda: None, name="task")
     assert isinstance(bench.app.tasks[task.name], IdempotentTask)
     assert task.acks_late
+
+
+def test_the_trace_goes_on_from_a_served_request_to_the_task_that_its_handler_sends(strict):
+    hops = []
+    task = strict.task(lambda self: hops.append((self.scope, self.audit_meta)), name="task", bind=True)
+
+    class Desk:
+        async def authenticate(self, credentials):
+            return Principal(tenant_id=TENANT, user_id=USER)
+
+    async def handler(scope, receive, send):
+        hops.append((current_scope.get(), None))
+        task.delay()
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    app = guarded(handler, authenticator=Desk(), any_tenant=False)
+    trace = ("traceparent", f"00-{'a1' * 16}-{'b2' * 8}-01")
+    for replayed in ("false", "true"):
+        assert asyncio.run(ask(app, key='"one"', headers=[trace])).replayed == replayed
+    (message,) = strict.sent()
+    strict.deliver(task, headers=message.headers)
+    (request, _), (started, audit) = hops
+    assert request.trace_id == started.trace_id == audit.trace_id == "a1" * 16
+    assert request.invocation_id != started.invocation_id
+    assert (started.user_id, audit.initiated_by_user_id) == (None, USER)

@@ -89,3 +89,13 @@ def test_it_can_be_published_without_a_request_and_once():
     assert operation(first, "/plain")["x-idempotency"]["scope"] == "by_table"
     assert len(operation(app.openapi(), "/plain")["parameters"]) == 1
     assert not publish_once(object(), table)
+
+
+def test_a_mounted_application_shows_the_scopes_that_its_records_have():
+    inner = make_app()
+    engine = AsyncEngine(open_async_store("memory://"))
+    inner.add_middleware(IdempotencyMiddleware, engine=engine)
+    outer = FastAPI()
+    outer.mount("/inner", inner)
+    shown = operation(TestClient(outer).get("/inner/openapi.json").json(), "/plain")
+    assert shown["x-idempotency"]["scope"] == "POST /inner/plain"

@@ -4,17 +4,14 @@ A text of several statements often changes its subject: the name that opens the 
 one, and where a pronoun opens it, the name that opened the clause before.
 """
 
-# ruff: noqa: RUF001 (the marks of other scripts are the data here)
-
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from sameas.extraction.learning.hashing import mix, salt, word
-from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.spans import Span, sentence_starts
 from sameas.extraction.learning.tokens import Tokens, word_set
 
-_STOPS = frozenset(".!?;。！？；")
 _JOINING = word_set("and while whereas but und et y")
 _PRONOUNS = word_set("it he she they its his her their this these er sie es il elle")
 _FARTHEST = 3
@@ -33,14 +30,16 @@ class Clauses:
 def find_clauses(tokens: Tokens, names: list[tuple[int, int]]) -> Clauses:
     """The clauses of a text whose outermost names are given, from left to right."""
     starts = {first for first, _ in names}
-    inside = {at for first, last in names for at in range(first + 1, last)}
+    begins = sentence_starts(tokens)
     words, count = tokens.words, len(tokens)
     number: list[int] = []
     opens = [0]
     for at in range(count):
-        if at and at not in inside and at != opens[-1] and _begins(words, at, starts):
+        if at and (at in begins or _begins(words, at, starts)):
             opens.append(at)
         number.append(len(opens) - 1)
+    if not count:
+        return Clauses((), (), ())
     openings = tuple(_opening(tokens, at, starts) for at in opens)
     bounds = [*opens[1:], count]
     firsts = tuple(
@@ -52,10 +51,9 @@ def find_clauses(tokens: Tokens, names: list[tuple[int, int]]) -> Clauses:
 
 def _begins(words: tuple[str, ...], at: int, names: set[int]) -> bool:
     before, here = words[at - 1], words[at]
-    if before in _STOPS:
-        # An initial's or an abbreviation's stop ends nothing.
-        return before != "." or (not here[0].islower() and here.isalnum() and (at < 2 or len(words[at - 2]) > 1))
-    # ", and the company makes": a joined clause with a subject of its own.
+    if before == ";":
+        return True
+    # ", and Acme makes": a joined clause with a subject of its own.
     return (
         before.lower() in _JOINING and at > 1 and (here.lower() in _PRONOUNS or (words[at - 2] == "," and at in names))
     )

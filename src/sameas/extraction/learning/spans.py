@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sameas.extraction.chunking import sentence_spans
 from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.quantities import Quantity, find_quantities
 from sameas.extraction.learning.tokens import Tokens, word_set
@@ -59,6 +60,9 @@ class Span:
     value: Date | Quantity | None = None
 
 
+_STOPS = frozenset(".!?。！？")  # noqa: RUF001
+
+
 class _Collector:
     """Spans found so far, one for each place and normal form."""
 
@@ -76,7 +80,15 @@ class _Collector:
         return [Span(a, b, kinds, form, None if form else self.values.get((a, b))) for (a, b, form), kinds in ordered]
 
 
-def _runs(tokens: Tokens) -> list[tuple[int, int]]:
+def sentence_starts(tokens: Tokens) -> frozenset[int]:
+    """The tokens that begin a sentence, the first one aside: a stop that ends one is not that of an abbreviation."""
+    if _STOPS.isdisjoint(tokens.words[:-1]):
+        return frozenset()
+    begins = {span.start for span in sentence_spans(tokens.text)}
+    return frozenset(at for at, start in enumerate(tokens.starts) if at and start in begins)
+
+
+def _runs(tokens: Tokens, begins: frozenset[int]) -> list[tuple[int, int]]:
     words, starts, ends = tokens.words, tokens.starts, tokens.ends
     runs: list[tuple[int, int]] = []
     count = len(words)
@@ -97,7 +109,12 @@ def _runs(tokens: Tokens) -> list[tuple[int, int]]:
                 and starts[j] == ends[j - 1]
                 and (
                     (starts[j + 1] == ends[j] and words[j + 1][0].isalnum())
-                    or (following == "." and len(words[j - 1]) <= _ABBREVIATION and words[j + 1][0].isupper())
+                    or (
+                        following == "."
+                        and len(words[j - 1]) <= _ABBREVIATION
+                        and words[j + 1][0].isupper()
+                        and j + 1 not in begins
+                    )
                 )
                 and not (following in _APOSTROPHES and words[j + 1] == "s")
             ):
@@ -138,14 +155,16 @@ def _add_name(tokens: Tokens, out: _Collector, first: int, last: int, kind: int)
 def _names(tokens: Tokens, out: _Collector) -> None:
     lower = tokens.lower
     runs = []
-    for first, last in _runs(tokens):
+    begins = sentence_starts(tokens)
+    for first, last in _runs(tokens, begins):
         start = first
         if lower[first] in _OPENERS and (first == 0 or tokens.words[first - 1] in ".!?"):
             out.add(first, last, NAME)
             start += 1
         if start < last:
             runs.append((start, last))
-    levels = [_gap(tokens, a[1], b[0]) for a, b in pairwise(runs)]
+    # "Ann Lee. Raven Tower" is no name, however short the word before the stop.
+    levels = [_gap(tokens, a[1], b[0]) if b[0] not in begins else 0 for a, b in pairwise(runs)]
     for k, (first, last) in enumerate(runs):
         _add_name(tokens, out, first, last, NAME)
         _pieces(tokens, out, first, last)

@@ -1,0 +1,164 @@
+"""What clients make up and what applications get wrong: bounded, kept apart, and never kept where it cannot be sent."""
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Host, Mount, Route
+
+from sameas import AsyncEngine, open_async_store
+from sameas.web import IdempotencyMiddleware, RoutePolicy
+from sameas.web.capture import Spool
+from sameas.web.fingerprint import Fingerprints
+from sameas.web.table import RouteTable
+from tests.unit.web.asking import Handler, ask, guarded, http_scope
+
+pytestmark = pytest.mark.anyio
+
+JSON = b"application/json"
+LONG = "n" * 100_000
+
+
+async def fingerprint(body, *, kind=JSON, query=b"", prints=None):
+    return await (prints or Fingerprints(b"")).of(("POST", "/orders", query, kind), b"", Spool(body), RoutePolicy())
+
+
+def form(*names):
+    parts = (f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\nx\r\n' for name in names)
+    return "".join(parts).encode() + b"--b--\r\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (JSON, f'{{"{LONG}": 1}}'.encode()),
+        (JSON, f'{{"{LONG}": 1.50}}'.encode()),
+        (JSON, f'{{"\u00e9{LONG}": 1}}'.encode()),
+        (b"multipart/form-data; boundary=b", form("n" * 10_000)),
+    ],
+    ids=["usual", "strict", "not ascii", "multipart"],
+)
+async def test_a_name_that_a_client_makes_up_does_not_fill_the_record(kind, body):
+    print_ = await fingerprint(body, kind=kind)
+    assert len(print_) < 1_000
+    assert print_ != await fingerprint(body.replace(b"nn", b"no", 1), kind=kind)
+
+
+async def test_long_names_count_by_their_content_as_short_ones_do():
+    told = {
+        await fingerprint(body.replace(b"NAME", LONG.encode()))
+        for body in (b'{"NAME":1,"b":2}', b'{ "b": 2, "NAME": 1 }', b'{"b":2.0,"NAME":1}', b'{"\\u0062":2,"NAME":1}')
+    }
+    assert len(told) == 1
+
+
+async def test_a_mismatch_does_not_send_back_what_a_client_made_up():
+    app = guarded(Handler())
+    await ask(app, key="a", json={LONG: 1})
+    reply = await ask(app, key="a", json={f"{LONG}o": 1})
+    assert reply.status == 422
+    assert len(reply.body) < 1_000
+
+
+async def test_long_request_lines_are_not_remembered():
+    prints = Fingerprints(b"")
+    table = RouteTable(None, {}, RoutePolicy())
+    for number in range(3):
+        long = f"{number}" * 2_000
+        assert await fingerprint(b"{}", query=long.encode(), prints=prints) == await fingerprint(
+            b"{}", query=long.encode(), prints=prints
+        )
+        assert table.find(http_scope(f"/{long}")) is not None
+    assert not prints._seen
+    assert not prints._line.cache_info().currsize
+    assert not table._known
+
+
+def named(name):
+    async def endpoint(request):
+        return PlainTextResponse(name)
+
+    return endpoint
+
+
+def application(name, *middleware):
+    return Starlette(routes=[Route("/orders", named(name), methods=["POST"])], middleware=middleware)
+
+
+async def answers(app, *urls):
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
+        replies = [
+            # The host as it is written: the client would send it in lower case.
+            await client.post(url, json={"item": 1}, headers={"Idempotency-Key": "one", "Host": url.split("/")[2]})
+            for url in urls
+        ]
+    return [(reply.status_code, reply.text) for reply in replies]
+
+
+@pytest.fixture
+async def shield():
+    engine = AsyncEngine(open_async_store("memory://"))
+    yield Middleware(IdempotencyMiddleware, engine=engine)
+    await engine.close()
+
+
+async def test_two_hosts_with_one_path_and_one_key_never_meet(shield):
+    hosts = [
+        Host("a.test", application("a")),
+        Host("b.test", application("b")),
+        Host("{name}.c.test", application("c")),
+    ]
+    app = Starlette(routes=hosts, middleware=[shield])
+    assert await answers(app, "http://a.test/orders", "http://b.test/orders") == [(200, "a"), (200, "b")]
+    one, other, again = await answers(
+        app, "http://one.c.test/orders", "http://other.c.test/orders", "http://ONE.c.test/orders"
+    )
+    assert (one, other[0], again) == ((200, "c"), 422, (200, "c"))
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["a middleware each", "one for both"])
+async def test_two_mounted_applications_with_one_route_and_one_key_never_meet(shield, inside):
+    within, around = ([shield], []) if inside else ([], [shield])
+    mounts = [Mount(f"/{name}", application(name, *within)) for name in ("a", "b")]
+    app = Starlette(routes=mounts, middleware=around)
+    assert await answers(app, "http://test/a/orders", "http://test/b/orders") == [(200, "a"), (200, "b")]
+
+
+def test_where_the_deployment_put_everything_is_no_part_of_a_scopes_name():
+    scope = http_scope("/proxy/a/orders", root_path="/proxy/a", app_root_path="/proxy", app=application("a"))
+    assert RouteTable(None, {}, RoutePolicy()).find(scope).scope_name == "POST /a/orders"
+
+
+def start(status=200, *headers):
+    return {"type": "http.response.start", "status": status, "headers": list(headers)}
+
+
+@pytest.mark.parametrize("delivery", ["hold", "passthrough"])
+@pytest.mark.parametrize(
+    "opening",
+    [
+        [],
+        [start(0)],
+        [start(99)],
+        [start(600)],
+        [start(200, (b"location", b"/a\r\nset-cookie: a=b"))],
+        [start(200, (b"x-a\n", b"b"))],
+        [start(200, ("content-type", "text/plain"))],
+    ],
+    ids=["no status", "0", "99", "600", "line break in a value", "in a name", "text for bytes"],
+)
+async def test_an_answer_that_no_server_can_send_is_not_kept(opening, delivery):
+    runs = []
+
+    async def broken(scope, receive, send):
+        runs.append(scope)
+        for message in opening:
+            await send(message)
+        await send({"type": "http.response.body", "body": b"done"})
+
+    app = guarded(broken, delivery=delivery)
+    for _ in range(2):
+        with pytest.raises((RuntimeError, TypeError)):
+            await ask(app, key="a", json={})
+    assert len(runs) == 2
