@@ -45,9 +45,9 @@ def test_many_equal_requests_at_once_make_one_run_and_equal_answers(tmp_path):
             async with httpx.AsyncClient(
                 base_url=service.url, timeout=WITHIN, limits=httpx.Limits(max_connections=200)
             ) as client:
-                asking = [asyncio.create_task(client.post("/api/v1/extract", json=SLOW_REQUEST)) for _ in range(60)]
+                asking = [asyncio.create_task(client.post("/api/v1/extract", json=SLOW_REQUEST)) for _ in range(200)]
                 await asyncio.to_thread(hold.reached.wait, WITHIN)
-                while service.app.service.runner.running and len(service.server.server_state.tasks) < 60:
+                while service.app.service.runner.running and len(service.server.server_state.tasks) < 200:
                     await asyncio.sleep(0.01)
                 hold.let_go()
                 return await asyncio.gather(*asking)
@@ -57,6 +57,11 @@ def test_many_equal_requests_at_once_make_one_run_and_equal_answers(tmp_path):
         assert len({answer.content for answer in answers}) == 1
         chunks = service.client.get(f"/api/v1/runs/{answers[0].json()['idempotencyKey']}").json()["chunks"]
         assert hold.asked == chunks
+        found = _metrics(service)
+        # Those who came while the run went on shared its result, and waited for it.
+        assert found["sameas_execution_cache_hits_total"] == 199
+        assert found["sameas_deduplication_wait_time_seconds_count"] == 199
+        assert found["sameas_execution_cache_hit_rate"] == 199 / 200
 
 
 def test_an_async_run_is_listened_to_from_its_beginning_without_a_gap(service):
@@ -184,6 +189,30 @@ def test_an_estimate_says_what_a_run_would_take(service):
 def test_ready_names_each_dependency_and_live_answers(service):
     assert service.client.get("/health/live").json()["status"] == "ok"
     assert service.client.get("/health/ready").json()["dependencies"] == {"store": "ok", "home": "ok"}
+
+
+def _metrics(service):
+    """The values of `/metrics`, those of the scope of extractions where there are several."""
+    found = {}
+    for line in service.client.get("/metrics").text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if not line.startswith("#") and ("{" not in name or name.endswith('{scope="extraction"}')):
+            found[name.partition("{")[0]] = float(value)
+    return found
+
+
+def test_metrics_say_what_was_done(tmp_path):
+    with running(tmp_path) as service:
+        assert [extract(service).json()["cacheHit"] for _ in range(4)] == [False, True, True, True]
+        found = _metrics(service)
+        assert found["sameas_cache_hit_rate"] == 3 / 4
+        assert found["sameas_cache_lookup_latency_seconds_count"] >= 1
+        assert found["sameas_cache_store_latency_seconds_count"] == 1
+        assert found["sameas_total_cached_results"] == 1
+        assert found["sameas_cache_lookup_errors_total"] == 0
+        service.client.post("/api/v1/cache/clear", json={"reason": "to count"})
+        found = _metrics(service)
+        assert (found["sameas_invalidations_total"], found["sameas_total_cached_results"]) == (1, 0)
 
 
 def test_every_metric_of_the_source_document_is_given(service):

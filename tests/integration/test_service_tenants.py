@@ -12,6 +12,7 @@ from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory
 from sameas.tenancy.tables import open_tables
 from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
+from tests.unit.tenancy import tokens
 
 SHARED = {**REQUEST, "ontologyId": "shared"}
 
@@ -146,6 +147,72 @@ def test_a_case_is_worked_in_by_its_members_alone(house):
         assert house.service.get(f"/api/v1/runs/{key}", headers={**who, **case}).status_code == 403
         assert house.service.get(f"/api/v1/runs/{key}", headers=who).status_code == 404
     assert house.service.get(f"/api/v1/runs/{key}", headers=house.one.user).status_code == 404
+
+
+def test_clearing_the_cache_of_a_tenant_reaches_cases_that_another_process_worked_in(tmp_path):
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    one, two = (_enrol(database, name) for name in ("one", "two"))
+    database.close()
+
+    def hits(calls):
+        return [
+            calls.post("/api/v1/extract", json=SHARED, headers={**who.user, "X-Case-ID": who.case_id}).json()[
+                "cacheHit"
+            ]
+            for who in (one, two)
+        ]
+
+    for expected in ([False, False], [True, True]):
+        # Each time a process that has no case in memory.
+        with running(tmp_path, entry=open_entry(settings_for(tmp_path, auth="api-key")), auth="api-key") as service:
+            if not expected[0]:
+                put = {"params": {"shared": "true"}, "content": TURTLE, "headers": one.admin}
+                assert service.client.put("/api/v1/ontologies/shared", **put).status_code == 201
+            assert hits(service.client) == expected
+    with running(tmp_path, entry=open_entry(settings_for(tmp_path, auth="api-key")), auth="api-key") as service:
+        cleared = service.client.post("/api/v1/cache/clear", json={"reason": "all of it"}, headers=one.admin)
+        assert cleared.json() == {"entriesInvalidated": 1}
+        assert hits(service.client) == [False, True]
+
+
+def test_a_token_of_a_key_set_on_the_disk_lets_its_user_in(tmp_path):
+    (tmp_path / "keys.json").write_bytes(tokens.key_set(tokens.public_jwk("ES256")))
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    directory = TenantDirectory(database)
+    tenant = directory.bootstrap("one", service_id="setup")
+    ctx = normalize_context(service_id="setup", tenant_id=tenant.tenant_id)
+    user = directory.add_user(ctx, "user")
+    settings = {
+        "auth": "jwt",
+        "jwt_issuer": tokens.ISSUER,
+        "jwt_audience": tokens.AUDIENCE,
+        "jwt_keys": str(tmp_path / "keys.json"),
+    }
+    mine = {"tenant_id": tenant.tenant_id, "sub": user.user_id, "roles": [ADMIN_ROLE]}
+    with running(tmp_path, entry=open_entry(settings_for(tmp_path, **settings)), **settings) as service:
+
+        def status(token):
+            sent = {"Authorization": f"Bearer {token}"} if token else {}
+            return service.client.get("/api/v1/keys", headers=sent).status_code
+
+        good = tokens.signed("ES256", **mine)
+        sent = {"Authorization": f"Bearer {good}"}
+        assert service.client.put("/api/v1/ontologies/shared", content=TURTLE, headers=sent).status_code == 201
+        assert service.client.post("/api/v1/extract", json=SHARED, headers=sent).status_code == 200
+        assert status(good) == 200
+        for bad in (
+            "",
+            "nonsense",
+            tokens.signed("ES256", **mine, exp=1),
+            tokens.signed("ES256", **mine, aud="another"),
+            tokens.signed("ES256", name="two", **mine),
+            tokens.signed("ES256", **{**mine, "sub": tokens.USER}),
+            tokens.signed("HS256", key="secret-that-is-long-enough-for-hmac", **mine),
+        ):
+            assert status(bad) == 401
+        directory.disable_user(ctx, user.user_id)
+        assert status(good) == 401
+    database.close()
 
 
 def test_a_header_that_names_another_tenant_is_refused(house):

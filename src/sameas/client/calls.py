@@ -148,7 +148,7 @@ class Calls:
     def _remove(self, send: Send) -> Script[None]:
         yield from self._ask(send, is_done=_GONE)
 
-    def _ask(self, send: Send, *, is_done: int = 0) -> Script[Got]:
+    def _ask(self, send: Send, *, is_done: int | None = None) -> Script[Got]:
         """`is_done` is a status that says, after a try without an answer, that this very try was carried out."""
         lost = False
         for tries in range(1, self.tries + 1):

@@ -114,8 +114,7 @@ class Client:
                         return
                     if answer.status_code == _GIVEN:
                         for data in answer.iter_bytes():
-                            for event in following.reader.feed(data):
-                                yield event
+                            yield from following.reader.feed(data)
                     else:
                         reason = following.refused(answer.status_code, answer.read())
                         retry_after = answer.headers.get("retry-after", "")

@@ -183,6 +183,7 @@ class _Run:
             bus=bus,
             timeouts={**STAGE_TIMEOUTS, **self._settings.timeouts},
             concurrency=self._settings.concurrency,
+            ahead=self._settings.concurrency if isinstance(self._extractor, Bindable) else 0,
             checkpoints=pipeline._checkpoints,
             ends_at=None if limit is None else self._began + limit,
         )
@@ -242,7 +243,12 @@ class _Run:
     def _bind(self) -> None:
         """Give an extractor that spends its accounts for this run, now that the number of chunks is known."""
         if isinstance(self._extractor, Bindable):
-            link = RunLink(key=self._key, chunks=len(self._chunks), on_signal=self._tell)
+            link = RunLink(
+                key=self._key,
+                chunks=len(self._chunks),
+                on_signal=self._tell,
+                concurrency=self._settings.concurrency,
+            )
             self._extractor = self._bound = self._extractor.bind(link)
             self._meter.attach(self._bound.usage)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sameas.identity.envelope import TASK_HEADER, open_envelope, task_headers
-from sameas.identity.ids import TraceContext, uuid7
+from sameas.identity.ids import TraceContext, is_uuid7, uuid7
 from sameas.identity.scope import (
     AuditMeta,
     Case,
@@ -219,7 +219,9 @@ def credentials(asgi_scope: Mapping[str, Any]) -> Credentials | None:
 
 def requested_case_id(asgi_scope: Mapping[str, Any]) -> str | None:
     """The case that X-Case-ID asks for. It means nothing until the directory has resolved it for the principal."""
-    return _read(asgi_scope, any_text=True)[0].get("case_id")
+    wanted = _read(asgi_scope, any_text=True)[0].get("case_id")
+    # As everywhere: the one spelling of an id is in lower case, whatever a client makes of it.
+    return wanted.lower() if wanted is not None and is_uuid7(wanted.lower()) else wanted
 
 
 def _build(

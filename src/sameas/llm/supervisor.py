@@ -6,10 +6,11 @@ time and never in vain. The supervisor names how the run ended; it never decides
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from random import Random
-from typing import TypeVar, cast
+from typing import cast
 
 import msgspec
 
@@ -33,10 +34,10 @@ from sameas.llm.timeouts import (
 )
 from sameas.llm.usage import count_input
 
-T = TypeVar("T")
 
-# After these an earlier result may be better than none; after a time-out or a cancellation the next request goes on.
-FALLBACK_AFTER = frozenset({"circuit_open", "budget_spent"})
+# Of the event loop, from here until a client of HTTP has written its request: they take six to eight.
+import os
+_TURNS_TO_LEAVE = int(os.environ.get("TURNS","10"))
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,8 @@ class RequestSupervisor:
 
     `retries` is how often a failed call is made again; calls that the server refused only for being too many
     (`rate_limited`) have `patience` of their own, because the limiter makes them wait. `timeouts` apply where no stage
-    is timing the work already, as the pipeline does.
+    is timing the work already, as the pipeline does. `at_once` bounds the calls under way, so that more may be got ready:
+    who waits for its turn has its ask looked up, claimed and counted, and has reserved nothing yet.
     """
 
     def __init__(
@@ -85,9 +87,12 @@ class RequestSupervisor:
         patience: int = 8,
         backoff: Backoff | None = None,
         random: Random | None = None,
+        at_once: int | None = None,
     ) -> None:
         if retries < 0 or patience < 0:
             raise ValueError("retries and patience must not be negative")
+        if at_once is not None and at_once < 1:
+            raise ValueError("at_once must be at least 1")
         if budget is not None and budget.cost_limit is not None and model.price is None:
             raise ValueError(
                 f"a cost limit needs a price, and that of {model.name} is not known: limit its tokens instead"
@@ -105,6 +110,8 @@ class RequestSupervisor:
         self._random = random or Random()
         self._ledger = UsageLedger()
         self._stopped_by: set[str] = set()
+        self._leaving = asyncio.Lock()
+        self._turns = None if at_once is None else asyncio.Semaphore(at_once)
 
     @property
     def usage(self) -> UsageReport:
@@ -149,16 +156,6 @@ class RequestSupervisor:
             entities=entities, relations=relations, ended_early=bool(self._stopped_by), is_fallback=is_fallback
         )
 
-    async def earlier(self, find: Callable[[], Awaitable[T | None]] | None) -> T | None:
-        """An earlier complete result of the same text, where the circuit or the budget stopped this run.
-
-        Giving `find` is opting in: it looks for what an older ontology or prompt led to. What it finds is answered as
-        FALLBACK_CACHE and never kept as this run's result.
-        """
-        if find is None or not self._stopped_by & FALLBACK_AFTER:
-            return None
-        return await find()
-
     async def _timed(self, stage: str, ask: Ask) -> Reply:
         if time_left() is not None:
             return await self._tries(stage, ask)
@@ -169,7 +166,8 @@ class RequestSupervisor:
         failures = refusals = 0
         while True:
             try:
-                return await self._try(plan)
+                async with self._turn():
+                    return await self._try(plan)
             except ModelError as error:
                 if error.code == "rate_limited":
                     refusals += 1
@@ -185,6 +183,36 @@ class RequestSupervisor:
                 self._announce(stage, error, attempt=failures + refusals, wait=error.retry_after or wait)
             with working():
                 await asyncio.sleep(wait)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One of the calls that this run may have under way. It is over when the reply is there, before it is read."""
+        if self._turns is None:
+            yield
+            return
+        with paused():
+            await self._turns.acquire()
+        try:
+            await self._leave()
+            yield
+        finally:
+            self._turns.release()
+
+    async def _leave(self) -> None:
+        """Wait until the call before this one is on its way.
+
+        Replies that come together would otherwise be worked on in turns of the loop, so that the next requests all go
+        out when the last of them is ready, and their replies come together again.
+        """
+        with paused():
+            await self._leaving.acquire()
+        self._on_its_way(_TURNS_TO_LEAVE)
+
+    def _on_its_way(self, turns: int) -> None:
+        if turns:
+            asyncio.get_running_loop().call_soon(self._on_its_way, turns - 1)
+        else:
+            self._leaving.release()
 
     def _planned(self, stage: str, ask: Ask) -> _Plan:
         input_tokens = count_input(ask, count=self.model.count_tokens)

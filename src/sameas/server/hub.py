@@ -114,7 +114,9 @@ class Subscriber:
         self._sampled = 0
         if self._missed:
             missed, self._missed = self._missed, 0
-            batch.append(line_of_event(self._warning(missed)))
+            warning = line_of_event(self._warning(missed))
+            # The last event stays the last.
+            batch.insert(len(batch) - (1 if batch and batch[-1].final else 0), warning)
         return batch
 
     def _make_room(self, line: Line) -> bool:

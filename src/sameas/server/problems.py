@@ -18,6 +18,7 @@ from sameas.identity.errors import NotCanonical
 from sameas.identity.scope import ScopeError
 from sameas.once.errors import SameasError
 from sameas.ontology.errors import OntologyError, OntologyTooLargeError
+from sameas.server.ontologies import ContentGone
 from sameas.web import problem as web
 from sameas.web.header import MalformedKey
 from sameas.web.problem import MEDIA_TYPE

@@ -21,11 +21,11 @@ from sameas.extraction.extractor import Extractor
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.run_record import SCOPE
 from sameas.identity.errors import NotCanonical
-from sameas.identity.key import IdempotencyKey
+from sameas.identity.key import IdempotencyKey, record_digest
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.errors import SameasError, Superseded
-from sameas.once.observe import Event, KeyFailed
-from sameas.once.record import Lease, Record, State
+from sameas.once.errors import Superseded
+from sameas.once.observe import CallEnded, CallStarted, Event, KeyFailed
+from sameas.once.record import Identity, Lease, Record, State
 from sameas.ontology.model import Ontology
 from sameas.server.answers import Done, done_of
 from sameas.server.extractors import Extractors
@@ -125,9 +125,15 @@ class Runner:
     async def extract(self, prepared: Prepared, audit: Mapping[str, Any]) -> Done:
         """The result, of a run that goes on whether the caller waits or not."""
         while True:
+            began = time.monotonic() if self.is_running(prepared.space, prepared.key.key) else None
             task = self.start(prepared, audit)
             try:
-                return await asyncio.shield(task)
+                done = await asyncio.shield(task)
+                if began is not None:
+                    # No engine was told of this caller: it waited here for the same work.
+                    seconds = time.monotonic() - began
+                    self._observe(replayed(prepared.space, prepared.key.key, seconds, waited=seconds))
+                return done
             except Superseded:
                 # Its claim was released or forgotten while it worked: the work is to be done again, by whoever asks.
                 if self._tasks.get((prepared.space, prepared.key.key)) is task:
@@ -217,6 +223,7 @@ class Runner:
                 promise = Promise(tenant=space, key=key, request=prepared.request, audit=audit)
                 promised = True
                 await asyncio.to_thread(self._promises.keep, promise)
+            await self._spaces.note(space)
             async with self._slots:
                 extraction = await self._spaces.get(space).extract(
                     prepared.request.text,
@@ -265,6 +272,12 @@ class Runner:
             self._failures[place] = f"{type(error).__name__}: {error}"
             while len(self._failures) > _FAILURES_KEPT:
                 self._failures.popitem(last=False)
+
+
+def replayed(space: str, key: str, seconds: float, *, waited: float = 0.0) -> CallEnded:
+    """What observers are told of a result that came from this process's memory, or from a run that was joined."""
+    identity = Identity(record_digest(space, SCOPE, key, "content"), space, SCOPE, key)
+    return CallEnded(CallStarted(identity, {}), "shared" if waited else "replay", seconds, waited)
 
 
 def _cancelled() -> Problem:

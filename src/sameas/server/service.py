@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
+from random import uniform
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,6 +44,8 @@ from sameas.tenancy.authenticator import Authenticator
 T = TypeVar("T")
 # RFC 6455's registry: the server restarts, and the client may come back.
 _RESTART = 1012
+# Seconds, about, between two removals of expired records.
+PRUNE_EVERY = 600.0
 _LOG = logging.getLogger("sameas.server")
 
 
@@ -202,8 +205,21 @@ class Service:
         self.notices = Notices(plain, self._heard)
         await self.notices.start()
         await self.runner.watch()
+        self._later(self._prune())
+
+    async def _prune(self) -> None:
+        """Have the store forget what has expired, from time to time; not all processes at once."""
+        while True:
+            await asyncio.sleep(PRUNE_EVERY * uniform(0.5, 1.5))
+            try:
+                await self.engine.prune()
+            except SameasError as trouble:
+                _LOG.warning("expired records could not be removed: %s", trouble)
 
     async def _shut(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.notices.close()
         await self._models.close()
         await self.store.close()

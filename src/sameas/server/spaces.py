@@ -1,7 +1,8 @@
 """Where the runs of a tenant, or of one case of a tenant, live apart from all others.
 
 Rule: a space has its own results, run folders and records; nothing found in one is ever given out in another. A case's
-space is only reached by a request whose principal is a member of the case.
+space is only reached by a request whose principal is a member of the case. The cases in which anything was done are
+written down in the store, so that what concerns a whole tenant reaches them from every process.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from threading import Lock
 from sameas.extraction.run_record import run_policy
 from sameas.extraction.service import ExtractionService, ServiceSettings
 from sameas.identity.scope import ScopeContext
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.observe import Observer
-from sameas.once.store import AsyncStore
+from sameas.once.store import AsyncStore, Query
 
 _KEPT = 256
 _OF_CASE = "~case~"
+_CASES = "sameas.cases"
+_PAGE = 500
 
 
 def space_of(ctx: ScopeContext) -> str:
@@ -29,6 +33,11 @@ def space_of(ctx: ScopeContext) -> str:
 def tenant_of(space: str) -> str:
     """The tenant that a space belongs to."""
     return space.partition(_OF_CASE)[0]
+
+
+def _stored(tenant: str) -> str:
+    """Where the cases of a tenant are written down: apart from the records that it may list and forget."""
+    return f"~cases~{tenant}"
 
 
 class Spaces:
@@ -44,6 +53,8 @@ class Spaces:
         self._observers = tuple(observers)
         self._lock = Lock()
         self._open: OrderedDict[str, ExtractionService] = OrderedDict()
+        self._engine = AsyncEngine(store)
+        self._noted: set[str] = set()
 
     def get(self, space: str) -> ExtractionService:
         # Both loops ask for spaces.
@@ -63,12 +74,25 @@ class Spaces:
             self._open.move_to_end(space)
             return service
 
-    def of_tenant(self, tenant: str) -> list[ExtractionService]:
-        """The tenant's own service and those of its cases that are open here."""
-        with self._lock:
-            known = list(self._open.items())
-        cases = [service for space, service in known if space != tenant and tenant_of(space) == tenant]
-        return [self.get(tenant), *cases]
+    async def note(self, space: str) -> None:
+        """Write down that something is done in a case; in the workshop's loop."""
+        tenant = tenant_of(space)
+        if space == tenant or space in self._noted:
+            return
+        await self._engine.run(
+            lambda _: "", scope=_CASES, key=space, tenant=_stored(tenant), namespace="content", retention=None
+        )
+        self._noted.add(space)
+
+    async def of_tenant(self, tenant: str) -> list[tuple[str, ExtractionService]]:
+        """The tenant's own space and those of its cases, whoever worked in them; in the workshop's loop."""
+        spaces, after = [tenant], None
+        while True:
+            page = await self._store.find(Query(tenant=_stored(tenant), scope=_CASES, limit=_PAGE, after=after))
+            spaces += [record.identity.key for record in page.records]
+            after = page.next
+            if after is None:
+                return [(space, self.get(space)) for space in spaces]
 
     def all(self) -> list[ExtractionService]:
         with self._lock:

@@ -2,7 +2,7 @@
 
 Rule: a message that has a scope keeps it, so that a retry or a requeued copy says what its first sender said. The scope
 is that of the task that sends, or else of the hop that this code runs in; where there is none, the library starts a
-trace of its own and the strict mode refuses to send.
+trace of its own and the strict mode refuses to send. The key of a request goes on as its caller's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from sameas.identity.normalize import TASK_HEADER, current_scope, normalize_context, normalize_task, task_headers
-from sameas.identity.scope import AuditMeta, ScopeContext, ScopeError
+from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError
 
 # Callbacks are named within this namespace, so that a replay sends them under the names of the first time.
 _CALLBACKS = UUID("5a2c6cf4-8f5e-5c43-9d0b-0f2f3f0c7b11")
@@ -50,8 +50,18 @@ def with_scope(
             raise ValueError("the headers have a scope already: give the key to task_headers(..., idempotency_key=)")
         return headers
     scope, audit = _sending(sender, service_id=service_id, any_tenant=any_tenant)
-    key = idempotency_key or scope.idempotency_key
+    key = idempotency_key or (_key_of_caller(scope) if audit is None else scope.idempotency_key)
     return {**headers, **task_headers(scope, audit, idempotency_key=key)}
+
+
+def _key_of_caller(scope: ScopeContext) -> str | None:
+    """The key of a request, together with whose it is: one key of two callers is two keys, as it was at the door."""
+    if scope.idempotency_key is None:
+        return None
+    if scope.user_id is None and scope.service_id is None:
+        return f"public.{scope.idempotency_key}"
+    caller = Principal(tenant_id=scope.tenant_id, user_id=scope.user_id, service_id=scope.service_id)
+    return f"{caller.digest}.{scope.idempotency_key}"
 
 
 def _sending(sender: Any, *, service_id: str, any_tenant: bool) -> tuple[ScopeContext, AuditMeta | None]:

@@ -111,7 +111,10 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
 def mount_of(scope: Scope) -> str:
     """Where Starlette mounted the application within another, without what the deployment put before all."""
     outermost = scope.get("app_root_path")
-    return "" if outermost is None else str(scope.get("root_path", "")).removeprefix(outermost)
+    # A mount with parameters is known by their values only: clients would make up the names of scopes.
+    if outermost is None or scope.get("path_params"):
+        return ""
+    return str(scope.get("root_path", "")).removeprefix(outermost)
 
 
 def host_of(scope: Scope) -> str:

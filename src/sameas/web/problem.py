@@ -8,7 +8,7 @@
 | 413 | a body over the limit |
 | 422 | the key was used for another request; names the fields that differ |
 | 500 | the work was done, but nobody knows whether it was kept; a kept record that cannot be read |
-| 503 | the store does not answer: the handler did not run |
+| 503 | the store does not answer, or the disk has no room for the body: the handler did not run |
 """
 
 from __future__ import annotations

@@ -124,6 +124,12 @@ class Responder:
                 return
             except Disconnected:
                 return
+            except OSError as error:
+                _LOG.error("a request could not be held: %s", type(error).__name__)
+                await self._tell(
+                    Problem(503, "no-room", "The request cannot be held here; it was not run.", retry_after=5.0)
+                )
+                return
             if type(begun) is ProcessingRecord:
                 await self._replay(begun)
             else:
@@ -177,6 +183,7 @@ class Responder:
         self, key: str | None, ctx: ScopeContext | None, options: dict[str, Any], *, limit: int
     ) -> ProcessingRecord | AsyncHeld:
         scope, policy = self._scope, self._policy
+        tenant = "" if ctx is None else ctx.tenant_id
         content_type = encoding = declared = b""
         for name, value in scope["headers"]:
             if name == b"content-type":
@@ -191,15 +198,15 @@ class Responder:
                 raise TooLarge(policy.body_limit)  # noqa: TRY301  where the limit of reading is another
             path = f"//{host_of(scope).lower()}{scope['path']}" if self._rule.host else scope["path"]
             line = (scope["method"], path, scope["query_string"], content_type)
-            print_ = await self._home.fingerprints.of(line, b"" if encoding == b"identity" else encoding, body, policy)
+            print_ = await self._home.fingerprints.of(
+                line, b"" if encoding == b"identity" else encoding, body, policy, whose=(tenant, self._owner)
+            )
         except TooLarge as error:
             raise Problem(413, "body-too-large", f"The body has more than {error.limit} bytes.") from None
         except NotComparable as error:
             raise Problem(400, "body-malformed", str(error)) from None
-        tenant: str = ""
         audit: dict[str, Any] = {}
         if ctx is not None:
-            tenant = ctx.tenant_id
             audit = msgspec.to_builtins(AuditMeta.created_in(ctx))
         try:
             if key is None:

@@ -126,3 +126,19 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
 def test_two_credentials_are_refused() -> None:
     with pytest.raises(ValueError, match="not both"):
         Client(token="a", api_key="b")
+
+
+@pytest.mark.parametrize("script", [Calls().delete(KEY), Calls().delete_ontology("company")])
+def test_what_is_gone_after_a_lost_answer_was_deleted_by_it(script: Script[None]) -> None:
+    _, sent, _ = drive(script, Got(error="reset"), Got(404, b"{}"))
+    assert len(sent) == 2
+
+
+def test_what_was_never_there_is_not_deleted() -> None:
+    with pytest.raises(ServiceError):
+        drive(Calls().delete(KEY), Got(503), Got(404, b"{}"))
+
+
+def test_a_redirection_is_not_followed_and_no_answer() -> None:
+    with pytest.raises(ServiceError, match="307"):
+        drive(Calls().extract(REQUEST), Got(307, b""))

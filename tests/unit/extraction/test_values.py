@@ -99,3 +99,11 @@ def test_a_quoted_text_is_read_without_its_marks(text: str, said: str) -> None:
 
 def test_inches_and_apostrophes_are_no_quotes() -> None:
     assert list(find_quotes("""a 5" by 6" board; it's Bob's""")) == []
+
+
+@pytest.mark.parametrize("apart", [1, 47, 48, 49, 95, 96, 97, 200])
+def test_dates_and_numbers_are_found_whole_however_far_apart_they_stand(apart: int) -> None:
+    text = f"{'x' * apart} September the 1st, 1999 {'x ' * apart}cost 12.5 million square kilometers{' x' * apart}."
+    assert [date.value for date in find_dates(text)] == ["1999-09-01"]
+    quantities = [(one.value, one.unit) for one in find_quantities(text) if one.unit]
+    assert quantities == [("12500000", "km²")]

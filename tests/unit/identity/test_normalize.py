@@ -74,6 +74,8 @@ def test_the_case_that_is_asked_for_means_nothing_until_it_is_resolved():
     asked = request((b"x-case-id", CASE.encode()))
     assert requested_case_id(asked) == CASE
     assert requested_case_id(request()) is None
+    assert requested_case_id(request((b"x-case-id", CASE.upper().encode()))) == CASE
+    assert requested_case_id(request((b"x-case-id", b"Merger"))) == "Merger"
     assert normalize_request(asked, principal=PRINCIPAL).case_id is None
     case = Case(case_id=CASE, tenant_id=TENANT)
     assert normalize_request(asked, principal=PRINCIPAL, case=case, case_required=True).case_id == CASE

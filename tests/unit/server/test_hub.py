@@ -150,7 +150,7 @@ async def test_a_listener_that_falls_behind_misses_discoveries_and_is_told_how_m
     assert numbered == sorted(numbered)
     assert numbered[-2:] == [1002, 1003]
     assert len(numbered) <= 102
-    warning = msgspec.json.decode(lines[-1].data)
+    warning = msgspec.json.decode(lines[-2].data)
     assert (warning["type"], warning["dropped"]) == ("backpressure_warning", 1002 - len(numbered))
     assert "sequenceNumber" not in warning
 
@@ -232,3 +232,58 @@ def _completed(number):
     return ExtractionCompleted(
         event_id="1", request_id=KEY, timestamp=0, sequence_number=number, progress=1.0, summary=DONE
     )
+
+
+async def test_a_damaged_journal_ends_its_own_stream_and_no_other(run, tmp_path):
+    run.bus.emit(ExtractionStarted)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = Run(folder)
+    other.bus.emit(ExtractionStarted)
+    async with hub_of(run) as hub:
+        whole = asyncio.create_task(listen(hub, other))
+        broken = asyncio.create_task(_listen_as(hub, "another", run))
+        while hub.subscribers < 2:
+            await asyncio.sleep(0)
+        with run.path.open("ab") as journal:
+            journal.write(b"\x00\x00 no event\n")
+        lines = await broken
+        assert (lines[-1].type, b"journal_damaged" in lines[-1].data) == ("extraction_failed", True)
+        # Whoever comes later is told the same, past events first.
+        again = await listen(hub, run)
+        assert [line.number for line in again] == [1, 0] or [line.number for line in again] == [0]
+        other.end()
+        run.standing = "ended"
+        assert (await whole)[-1].type == "extraction_completed"
+    other.bus.close()
+
+
+async def _listen_as(hub, space, run):
+    return [line async for batch in hub.listen(space, KEY, run.path) for line in batch]
+
+
+async def test_a_trouble_with_one_run_leaves_the_streams_of_others_alone(run):
+    run.bus.emit(ExtractionStarted)
+    async with hub_of(run) as hub:
+        usual = hub._standing
+
+        def standing(space, key, number):
+            if space == "troubled":
+                raise OSError("its folder cannot be read")
+            return usual(space, key, number)
+
+        hub._standing = standing
+        listening = asyncio.create_task(listen(hub, run))
+        assert [line.number for line in await _listen_as(hub, "troubled", run)] == [1]
+        run.end()
+        assert (await listening)[-1].type == "extraction_completed"
+
+
+async def test_the_count_of_what_was_missed_comes_before_the_last_event(run):
+    subscriber = Subscriber(KEY, after=0, settings=Backpressure(queue_size=20))
+    run.found(100)
+    run.end()
+    subscriber.offer(Tail(run.path).read())
+    subscriber.end()
+    (batch,) = [batch async for batch in subscriber.batches()]
+    assert [line.type for line in batch[-2:]] == ["backpressure_warning", "extraction_completed"]

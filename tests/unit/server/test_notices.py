@@ -116,3 +116,16 @@ async def test_one_who_fails_to_act_on_a_notice_hears_the_next(tmp_path):
         await notices.publish(notice("a"))
         await notices.publish(notice("b"))
         assert heard == ["a", "b"]
+
+
+async def test_a_notice_that_cannot_be_read_does_not_silence_those_after_it(tmp_path):
+    async with engines(tmp_path, 2) as (one, other):
+        clock, heard = Clock(), []
+        listener = Notices(other, lambda told: heard.append((told.type, told.id)), clock=clock)
+        await listener.look()
+        newer = Chain(one, Document, scope=f"sameas.notices.{int(clock.now // HOUR)}", tenant="~sameas")
+        await newer.add(Document("of a release that has other notices"), number=1)
+        usual = Chain(one, Notice, scope=f"sameas.notices.{int(clock.now // HOUR)}", tenant="~sameas")
+        await usual.add(notice("after"), number=2)
+        await listener.look()
+        assert heard == [("unreadable", ""), ("cancel-run", "after")]

@@ -106,7 +106,51 @@ def test_a_key_goes_from_the_request_to_the_task(strict, request_scope):
     current_scope.set(request_scope.with_key(scope_name="create_order", key="order-1"))
     pay.delay()
     pay.apply_async(idempotency_key="order-2")
-    assert [message.headers[TASK_HEADER]["idempotency_key"] for message in strict.sent()] == ["order-1", "order-2"]
+    whose = Principal(tenant_id=TENANT, user_id=USER).digest
+    keys = [message.headers[TASK_HEADER]["idempotency_key"] for message in strict.sent()]
+    assert keys == [f"{whose}.order-1", "order-2"]
+
+
+def test_a_key_that_a_task_took_over_goes_on_as_it_is(strict, request_scope):
+    second = strict.task(lambda: None, name="second", key_by="client")
+    first = strict.task(lambda: second.delay() and None, name="first", key_by="client")
+    current_scope.set(request_scope.with_key(scope_name="create_order", key="order-1"))
+    first.delay()
+    (message,) = strict.sent()
+    strict.deliver(first, headers=message.headers)
+    (sent,) = strict.sent()
+    assert sent.headers[TASK_HEADER]["idempotency_key"] == message.headers[TASK_HEADER]["idempotency_key"]
+
+
+def test_two_callers_whose_requests_have_one_key_never_meet_in_a_task(bench):
+    pay = bench.task(lambda self, amount: self.audit_meta.initiated_by_user_id, name="pay", bind=True, key_by="client")
+
+    class Desk:
+        async def authenticate(self, credentials):
+            if credentials is None:
+                return None
+            kind, name = credentials.token.split("/")
+            return Principal(tenant_id="acme", **{f"{kind}_id": name})
+
+    async def handler(scope, receive, send):
+        pay.delay(5)
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    app = guarded(handler, authenticator=Desk(), public=True, tenant_of=lambda scope: "acme")
+    forged = Principal(tenant_id="acme", user_id="ann").digest
+    for who, key in (
+        ("user/ann", "one"),
+        ("user/bob", "one"),
+        ("service/ann", "one"),
+        (None, "one"),
+        (None, f"{forged}.one"),
+    ):
+        headers = [] if who is None else [("Authorization", f"Bearer {who}")]
+        assert asyncio.run(ask(app, key=f'"{key}"', headers=headers)).status == 202
+    messages = bench.sent()
+    assert len({message.headers[TASK_HEADER]["idempotency_key"] for message in messages}) == 5
+    assert [bench.deliver(pay, 5, headers=message.headers)[1] for message in messages[:2]] == ["ann", "bob"]
 
 
 def test_a_key_beside_headers_that_have_a_scope_is_refused(bench):

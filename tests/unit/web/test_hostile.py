@@ -1,5 +1,7 @@
 """What clients make up and what applications get wrong: bounded, kept apart, and never kept where it cannot be sent."""
 
+import errno
+
 import httpx
 import pytest
 from starlette.applications import Starlette
@@ -8,7 +10,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Host, Mount, Route
 
 from sameas import AsyncEngine, open_async_store
-from sameas.web import IdempotencyMiddleware, RoutePolicy
+from sameas.once.store import Query
+from sameas.web import IdempotencyMiddleware, RoutePolicy, capture
 from sameas.web.capture import Spool
 from sameas.web.fingerprint import Fingerprints
 from sameas.web.table import RouteTable
@@ -128,6 +131,29 @@ async def test_two_mounted_applications_with_one_route_and_one_key_never_meet(sh
 def test_where_the_deployment_put_everything_is_no_part_of_a_scopes_name():
     scope = http_scope("/proxy/a/orders", root_path="/proxy/a", app_root_path="/proxy", app=application("a"))
     assert RouteTable(None, {}, RoutePolicy()).find(scope).scope_name == "POST /a/orders"
+
+
+async def test_clients_do_not_make_up_the_names_of_scopes_by_the_values_of_a_mount(shield):
+    app = Starlette(routes=[Mount("/{name}", application("a", shield))])
+    assert [status for status, _ in await answers(app, "http://test/one/orders", "http://test/two/orders")] == [
+        200,
+        422,
+    ]
+    kept = await shield.kwargs["engine"].find(Query())
+    assert [record.identity.scope for record in kept.records] == ["POST /orders"]
+
+
+async def test_a_body_for_which_the_disk_has_no_room_is_refused_for_now(monkeypatch):
+    def full(**options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(capture, "TemporaryFile", full)
+    handler = Handler()
+    app = guarded(handler)
+    reply = await ask(app, key="a", body=b"x" * 300_000, pieces=[b"x"])
+    assert (reply.status, reply.json["type"], handler.runs) == (503, "urn:sameas:problem:no-room", 0)
+    assert int(reply.headers["retry-after"]) >= 1
+    assert (await ask(app, key="a", json={})).status == 201
 
 
 def start(status=200, *headers):

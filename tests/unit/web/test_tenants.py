@@ -1,6 +1,7 @@
 """Whose answer it is: tenants, principals and scopes never meet, and nobody is authenticated by a replay."""
 
 import hashlib
+import json
 
 import pytest
 
@@ -8,7 +9,7 @@ from sameas import StoreUnavailable
 from sameas.identity.scope import Principal, current_scope
 from sameas.once.store import Query
 from sameas.tenancy.authenticator import Unauthorized
-from sameas.web import RoutePolicy
+from sameas.web import RoutePolicy, fingerprint
 from tests.unit.web.asking import Handler, ask, guarded
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +53,15 @@ async def test_a_principal_gets_only_its_own_answers():
         again = await ask(app, key=KEY, headers=bearer(who))
         assert (again.json, again.replayed) == (who, "true")
     assert handler.runs == 5
+
+
+async def test_how_long_a_body_takes_tells_nothing_of_what_others_sent(monkeypatch):
+    parsed = []
+    monkeypatch.setattr(fingerprint, "parse_json", lambda data: parsed.append(data) or json.loads(data))
+    app = guarded(Handler(), authenticator=Desk())
+    for who, known in (("acme/ann", 1), ("acme/ann", 1), ("acme/bob", 2), ("other/ann", 3), ("acme/ann", 3)):
+        await ask(app, key=KEY, json={"a": 1.0}, headers=bearer(who))
+        assert len(parsed) == known
 
 
 async def test_a_shared_scope_is_shared_within_the_tenant():

@@ -116,8 +116,8 @@ class Associator:
         subject, target = pair
         start = min(scene.sentence.start, subject.start)
         # The ends carry the classes that the property gave them; what was known before is what counts.
-        unknown = {m.start for m in near if not _is_known(m)}
-        known = (subject.start not in unknown) + (target.start not in unknown)
+        ends = (subject.start, target.start)
+        known = 2 - sum(m.start in ends and not _is_known(m) for m in near)
         if not known and cue.weight == DERIVED:
             # A made-up form between two names of unknown classes is a guess on a guess.
             return None

@@ -131,6 +131,7 @@ class ModelExtractor:
                 run_id=run.key,
                 retries=self._control.retries,
                 backoff=self._control.backoff,
+                at_once=None if run.concurrency is None else run.concurrency * self._settings.samples,
             )
             for model in (self._model, self._grounding_model)
             if model is not None

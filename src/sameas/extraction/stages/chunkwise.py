@@ -75,6 +75,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     bus: Bus
     timeouts: Mapping[StageName, StageTimeout]
     concurrency: int = 4
+    ahead: int = 0
+    """So many more chunks are got ready, where the extractor itself keeps to the concurrency: the next question is
+    asked the moment an answer is there, before that answer is worked on."""
     checkpoints: Checkpoints | None = None
     ends_at: float | None = None
     """When the run's own deadline passes, by `time.monotonic`."""
@@ -95,7 +98,7 @@ async def over_chunks(
     total = len(results)
     run = _Run(stage, results, conditions, progress)
     queue = iter(chunks)
-    workers = max(1, min(conditions.concurrency, total))
+    workers = max(1, min(conditions.concurrency + conditions.ahead, total))
     tasks = [asyncio.create_task(run.worker(queue)) for _ in range(workers)]
     try:
         # Waiting, unlike gathering, raises nothing, so that all may be ended before the first failure is told.

@@ -18,12 +18,9 @@ from typing import Any
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from sameas.extraction.run_record import SCOPE
-from sameas.identity.key import record_digest
 from sameas.identity.normalize import idempotency_key_header
 from sameas.once.errors import SameasError
-from sameas.once.observe import CallEnded, CallStarted
-from sameas.once.record import Identity, State
+from sameas.once.record import State
 from sameas.server import examples
 from sameas.server.answers import Done, Kept
 from sameas.server.bodies import read_body
@@ -31,7 +28,7 @@ from sameas.server.door import Visitor
 from sameas.server.notes import Note
 from sameas.server.problems import Problem
 from sameas.server.route import Asked, Parameter, Reply, Route
-from sameas.server.runner import Prepared
+from sameas.server.runner import Prepared, replayed
 from sameas.server.service import Service
 from sameas.server.spaces import tenant_of
 from sameas.server.wire import ExtractAnswer, ExtractRequest, RunAccepted
@@ -74,7 +71,7 @@ class Extract:
             kept = await self._kept(visitor, digest := hashlib.sha256(body).digest())
             if kept is not None:
                 note.key, note.hit = kept.key, True
-                service.observe(ended(visitor.space, kept.key, perf_counter() - began))
+                service.observe(replayed(visitor.space, kept.key, perf_counter() - began))
                 await _send(send, kept.body)
                 return
         else:
@@ -222,15 +219,6 @@ def decode_request(body: bytes) -> ExtractRequest:
     if not request.text.strip():
         raise Problem(422, "text-empty", "the text has nothing but blanks; send some words")
     return request
-
-
-def ended(space: str, key: str, seconds: float) -> CallEnded:
-    """What an observer is told of a replay from memory."""
-    return CallEnded(CallStarted(_identity(space, key), {}), "replay", seconds, 0.0)
-
-
-def _identity(space: str, key: str) -> Identity:
-    return Identity(record_digest(space, SCOPE, key, "content"), space, SCOPE, key)
 
 
 def _header(scope: Scope, name: bytes) -> str:

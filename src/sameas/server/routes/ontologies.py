@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from sameas.extraction.run_record import SCOPE, ontology_tag
 from sameas.extraction.runs import RunNotFoundError
-from sameas.extraction.service import results_id
+from sameas.extraction.service import ExtractionService, results_id
 from sameas.identity.ids import uuid7
 from sameas.once.observe import Removed
 from sameas.once.store import Selection
@@ -170,11 +170,17 @@ async def _invalidate(asked: Asked, owner: str, before: OntologyEntry, version: 
     """Delete the results of the version before, of everybody who may have some."""
     service, old = asked.service, results_id(before.iri, before.version)
     removed = 0
-    for space in service.spaces.all() if owner == SHARED else service.spaces.of_tenant(owner):
+    for _, space in await _spaces(asked, owner):
         removed += await space.invalidate_ontology(old, before.version, version, audit=asked.visitor.audit)
     if owner == SHARED:
         removed += await service.engine.forget_where(scope=SCOPE, tag=ontology_tag(old))
     return removed
+
+
+async def _spaces(asked: Asked, owner: str) -> list[tuple[str, ExtractionService]]:
+    """Those in which results of an owner's ontology may be; of a shared one only those that are open here."""
+    spaces = asked.service.spaces
+    return [("", one) for one in spaces.all()] if owner == SHARED else await spaces.of_tenant(owner)
 
 
 async def _delete(asked: Asked, owner: str, ontology_id: str) -> int:
@@ -183,13 +189,12 @@ async def _delete(asked: Asked, owner: str, ontology_id: str) -> int:
     if before is None:
         raise not_found(f"ontology {ontology_id!r} of yours", todo="list those that are there")
     old = results_id(before.iri, before.version)
-    removed = 0
-    for space in service.spaces.all() if owner == SHARED else service.spaces.of_tenant(owner):
+    removed, spaces = 0, await _spaces(asked, owner)
+    for _, space in spaces:
         removed += await asyncio.to_thread(_remove_all, space.runs, old)
     service.observe(Removed("forgotten", removed, Selection(scope=SCOPE)))
-    removed += await service.engine.forget_where(
-        tenant=None if owner == SHARED else owner, scope=SCOPE, tag=ontology_tag(old)
-    )
+    for tenant in [None] if owner == SHARED else [name for name, _ in spaces]:
+        removed += await service.engine.forget_where(tenant=tenant, scope=SCOPE, tag=ontology_tag(old))
     await service.publish(
         type="ontology-deleted",
         tenant=owner,
@@ -202,11 +207,12 @@ async def _delete(asked: Asked, owner: str, ontology_id: str) -> int:
 
 async def _clear(asked: Asked, tenant: str) -> int:
     service = asked.service
-    removed = 0
-    for space in service.spaces.of_tenant(tenant):
+    removed, spaces = 0, await service.spaces.of_tenant(tenant)
+    for _, space in spaces:
         removed += await asyncio.to_thread(_remove_all, space.runs, None)
     service.observe(Removed("forgotten", removed, Selection(scope=SCOPE)))
-    removed += await service.engine.forget_where(tenant=tenant, scope=SCOPE)
+    for name, _ in spaces:
+        removed += await service.engine.forget_where(tenant=name, scope=SCOPE)
     await service.publish(type="cache-cleared", tenant=tenant)
     return removed
 

@@ -1,0 +1,151 @@
+"""What goes wrong on the disk, in the store or with the clock of others: only documented refusals, and a way back."""
+
+import errno
+import json
+import time
+
+import pytest
+
+from sameas import AsyncEngine, open_async_store
+from sameas.once.errors import StoreUnavailable
+from sameas.server import service as service_module
+from sameas.server.chain import Chain
+from sameas.server.ontologies import Ontologies
+from sameas.server.promises import Promise, Promises
+from sameas.server.wire import ExtractRequest
+from tests.unit.server.house import REQUEST, TEXT, TURTLE, WITHIN, running, with_company
+from tests.unit.server.test_ontologies import CHANGED
+
+KEY = "sha256-" + "a" * 64
+WANTED = {**REQUEST, "ontologyId": "co"}
+
+
+def extract(service, request=REQUEST, **headers):
+    return service.client.post("/api/v1/extract", json=request, headers=headers)
+
+
+def test_a_server_starts_among_promises_that_cannot_be_kept(tmp_path):
+    home = with_company(tmp_path)
+    folder = home / "requests" / "_"
+    folder.mkdir(parents=True)
+    (folder / f"{KEY}.json").write_bytes(b"\x00garbage")
+    bad = ExtractRequest(text=TEXT, ontology_id="broken")
+    Promises(home).keep(Promise(tenant="", key="sha256-" + "b" * 64, request=bad))
+    (home / "ontologies" / "broken.ttl").write_text("this is no turtle")
+    gone = ExtractRequest(text=TEXT, ontology_id="nobody")
+    Promises(home).keep(Promise(tenant="", key="sha256-" + "c" * 64, request=gone))
+    with running(home) as service:
+        assert extract(service).status_code == 200
+        left = sorted(path.name for path in folder.iterdir())
+        assert left == [f"{KEY}.json.unreadable", "sha256-" + "b" * 64 + ".json"]
+
+
+async def _put_elsewhere(home, data, nonce):
+    """What another process does, whose word has not come yet."""
+    store = open_async_store(f"sqlite:///{home}/sameas.db")
+    try:
+        registry = Ontologies(AsyncEngine(store), folder=None, cache=home / "cache-of-another")
+        entry, _ = await registry.put("", "co", data, media_type="text/turtle", audit={}, nonce=nonce)
+        return entry.version
+    finally:
+        await store.close()
+
+
+@pytest.mark.anyio
+async def test_an_ontology_that_is_replaced_while_a_request_comes_in_is_used_in_its_new_version(tmp_path):
+    with running(tmp_path) as service:
+        put = service.client.put("/api/v1/ontologies/co", content=TURTLE)
+        assert put.status_code == 201
+        assert service.client.get("/api/v1/ontologies/co").status_code == 200
+        version = await _put_elsewhere(tmp_path, CHANGED, "elsewhere")
+        service.app.service.ontologies._parsed.clear()
+        assert service.client.get("/api/v1/ontologies/co", params={"content": "true"}).status_code in (200, 503)
+        answer = extract(service, WANTED)
+        assert (answer.status_code, answer.json().get("ontologyVersion")) == (200, version)
+
+
+def test_a_registry_that_could_not_be_read_when_it_was_updated_is_read_before_it_is_used(tmp_path, monkeypatch):
+    with running(tmp_path) as service:
+        first = service.client.put("/api/v1/ontologies/co", content=TURTLE).json()["version"]
+        assert extract(service, WANTED).json()["ontologyVersion"] == first
+        inner = service.app.service
+        read = Chain.read
+
+        async def broken(chain, number):
+            if chain._scope == "sameas.ontology-log":
+                raise StoreUnavailable("gone for a moment")
+            return await read(chain, number)
+
+        monkeypatch.setattr(Chain, "read", broken)
+        inner._workshop.submit(inner._refresh("")).result(5)
+        refused = extract(service, {**WANTED, "text": "Another text by Anna Stone."})
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:store-unavailable")
+        monkeypatch.undo()
+        assert extract(service, WANTED).json()["ontologyVersion"] == first
+
+
+def test_a_full_disk_is_said_to_be_full_and_replays_are_still_given(tmp_path, monkeypatch):
+    with running(tmp_path) as service:
+        assert extract(service).status_code == 200
+
+        def full(promises, promise):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(Promises, "keep", full)
+        refused = extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."})
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")
+        assert refused.headers["retry-after"]
+        assert extract(service).json()["cacheHit"] is True
+        monkeypatch.undo()
+        assert extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."}).status_code == 200
+
+
+def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(service_module, "PRUNE_EVERY", 0.02)
+    with running(tmp_path) as service:
+        inner = service.app.service
+
+        async def expire():
+            await inner.engine.run(lambda _: "x", scope="short", key="k", lease=0.3, retention=0.3)
+
+        inner._workshop.submit(expire()).result(5)
+        ends_at = time.monotonic() + WITHIN
+        while "sameas_cache_evictions_total 1.0" not in service.client.get("/metrics").text:
+            assert time.monotonic() < ends_at, "nothing was removed"
+            time.sleep(0.02)
+
+
+def test_the_audit_log_says_who_why_and_under_which_trace(tmp_path):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    sent = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+    with running(tmp_path) as service:
+        calls = service.client
+        calls.put("/api/v1/ontologies/co", content=TURTLE, headers=sent)
+        calls.delete("/api/v1/ontologies/co", headers=sent)
+        key = extract(service).json()["idempotencyKey"]
+        for path in ("/api/v1/keys/forget", "/api/v1/keys/forget-many", "/api/v1/cache/clear"):
+            body = {"reason": f"because of {path}"}
+            body |= {"key": key} if path.endswith("forget") else {"scope": "extract"} if "many" in path else {}
+            assert calls.post(path, json=body, headers=sent).status_code == 200, path
+        extract(service)
+        assert calls.delete(f"/api/v1/runs/{key}", headers=sent).status_code == 204
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_bytes().splitlines()]
+    assert [line["event"] for line in lines] == [
+        "ontology-updated",
+        "ontology-deleted",
+        "key-forgotten",
+        "keys-forgotten",
+        "cache-cleared",
+        "run-removed",
+    ]
+    for line in lines:
+        assert (line["traceId"], line["tenant"]) == (trace, "")
+        assert line["actor"]
+        assert line["invocationId"]
+        assert line["time"]
+    assert [line["reason"] for line in lines[2:5]] == [
+        "because of /api/v1/keys/forget",
+        "because of /api/v1/keys/forget-many",
+        "because of /api/v1/cache/clear",
+    ]
+    assert (tmp_path / "audit.jsonl").stat().st_mode & 0o077 == 0

@@ -1,0 +1,23 @@
+"""What a replay does not need is not loaded for it."""
+
+import subprocess
+import sys
+
+LOADED = """
+import sys
+import sameas.cli.extract
+print(*(name for name in sys.modules if name.partition(".")[0] in ("sameas", "rapidfuzz", "numpy", "scipy", "rich")))
+"""
+
+
+def test_the_extract_command_loads_no_extractor_before_a_chunk_needs_one():
+    said = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout.split()
+    assert "sameas.extraction.embedded" in said
+    heavy = (
+        "sameas.extraction.lexicon",
+        "sameas.extraction.learned",
+        "sameas.extraction.learning",
+        "rapidfuzz",
+        "numpy",
+    )
+    assert [name for name in said if name.startswith(heavy)] == []
