@@ -35,11 +35,6 @@ from sameas.llm.timeouts import (
 from sameas.llm.usage import count_input
 
 
-# Of the event loop, from here until a client of HTTP has written its request: they take six to eight.
-import os
-_TURNS_TO_LEAVE = int(os.environ.get("TURNS","10"))
-
-
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait before another try: doubling from the first, up to the longest, less up to half at random."""
 
@@ -110,7 +105,6 @@ class RequestSupervisor:
         self._random = random or Random()
         self._ledger = UsageLedger()
         self._stopped_by: set[str] = set()
-        self._leaving = asyncio.Lock()
         self._turns = None if at_once is None else asyncio.Semaphore(at_once)
 
     @property
@@ -193,26 +187,9 @@ class RequestSupervisor:
         with paused():
             await self._turns.acquire()
         try:
-            await self._leave()
             yield
         finally:
             self._turns.release()
-
-    async def _leave(self) -> None:
-        """Wait until the call before this one is on its way.
-
-        Replies that come together would otherwise be worked on in turns of the loop, so that the next requests all go
-        out when the last of them is ready, and their replies come together again.
-        """
-        with paused():
-            await self._leaving.acquire()
-        self._on_its_way(_TURNS_TO_LEAVE)
-
-    def _on_its_way(self, turns: int) -> None:
-        if turns:
-            asyncio.get_running_loop().call_soon(self._on_its_way, turns - 1)
-        else:
-            self._leaving.release()
 
     def _planned(self, stage: str, ask: Ask) -> _Plan:
         input_tokens = count_input(ask, count=self.model.count_tokens)

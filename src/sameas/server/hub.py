@@ -27,6 +27,9 @@ TICK = 0.04
 _SHARE = 4
 _PER_SUBSCRIBER = 0.000_2
 _AT_ONCE = 20
+# Bytes that are handed out at a time, well below what fills a queue, and how often in one look.
+_SLICE = 1 << 16
+_SLICES = 4
 _IDLE_LOOK = 0.5
 
 _LOG = logging.getLogger("sameas.server")
@@ -171,9 +174,15 @@ class Channel:
 
     async def look(self) -> bool:
         """Read and hand out what was added; whether there was anything."""
-        lines = self._tail.read()
-        if not lines:
-            return False
+        slices = 0
+        while slices < _SLICES and (lines := self._tail.read(at_most=_SLICE)):
+            slices += 1
+            await self._hand_out(lines)
+            # A burst must not look like a listener that is slow: whoever is quick takes this before more comes.
+            await asyncio.sleep(0)
+        return slices > 0
+
+    async def _hand_out(self, lines: Sequence[Line]) -> None:
         self._last = lines[-1]
         self.active_at = self.nudged_at = time.monotonic()
         # Who comes meanwhile is beyond these events already; who leaves does not mind.
@@ -182,7 +191,6 @@ class Channel:
             if number % _AT_ONCE == 0:
                 # A few at a time: all of them at once would keep everybody else waiting.
                 await asyncio.sleep(0)
-        return True
 
     @property
     def at_final(self) -> bool:

@@ -4,6 +4,7 @@ Rule: a key says which algorithms it may be used with, a token never does. A set
 only: a symmetric key in it is refused, for whoever reads it could sign. A `kid` that is not known makes the set be
 fetched again, but not more often than `refresh_after`: tokens with made-up kids cost the provider nothing. When the
 provider is away the known keys serve on until `stale_after`; then nothing is accepted and the answer is "not now".
+While it is there, a key that was taken out of the set ends within twice `max_age`, whether or not anybody asked.
 """
 
 from __future__ import annotations

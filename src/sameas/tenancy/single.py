@@ -1,6 +1,6 @@
 """One tenant and one user for everybody who can connect: for one's own machine.
 
-Rule: it is never the default, it is chosen by its name; and it serves the loopback addresses only, unless whoever
+Rule: it is never a fallback of another authenticator, it is chosen by its name; and it serves the loopback addresses only, unless whoever
 starts it says in so many words that the network is trusted. Whatever credential a request shows is not looked at.
 """
 

@@ -398,23 +398,3 @@ def test_the_supervisor_names_how_its_run_ended() -> None:
         assert asking.outcome(entities=3, relations=0) == "PARTIAL_ENTITY_ONLY"
 
     run_jumping(go())
-
-
-def test_an_earlier_result_is_offered_only_to_those_who_ask_for_it_after_circuit_or_budget() -> None:
-    async def find() -> str:
-        return "what the older ontology led to"
-
-    async def go() -> None:
-        model = ScriptedModel([answer(), error("bad_request")])
-        asking = supervisor(model, budget=TokenBudgetService(50))
-        await asking.ask(STAGE, question())
-        assert await asking.earlier(find) is None
-        with pytest.raises(ModelError):
-            await asking.ask(STAGE, question("one"))
-        assert await asking.earlier(find) is None
-        with pytest.raises(BudgetSpent):
-            await asking.ask(STAGE, question("a longer question than there is any budget left for"))
-        assert await asking.earlier(None) is None
-        assert await asking.earlier(find) == "what the older ontology led to"
-
-    run_jumping(go())

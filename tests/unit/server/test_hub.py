@@ -287,3 +287,16 @@ async def test_the_count_of_what_was_missed_comes_before_the_last_event(run):
     subscriber.end()
     (batch,) = [batch async for batch in subscriber.batches()]
     assert [line.type for line in batch[-2:]] == ["backpressure_warning", "extraction_completed"]
+
+
+async def test_a_burst_is_no_reason_to_leave_anything_out_for_one_who_reads_at_once(run):
+    run.bus.emit(ExtractionStarted)
+    async with hub_of(run) as hub:
+        listening = asyncio.create_task(listen(hub, run))
+        while not hub.subscribers:
+            await asyncio.sleep(0)
+        # All of it between two looks.
+        run.found(3000)
+        run.end()
+        lines = await listening
+    assert [line.number for line in lines] == list(range(1, 3003))
