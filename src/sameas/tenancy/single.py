@@ -1,7 +1,7 @@
 """One tenant and one user for everybody who can connect: for one's own machine.
 
-Rule: it is never a fallback of another authenticator, it is chosen by its name; and it serves the loopback addresses only, unless whoever
-starts it says in so many words that the network is trusted. Whatever credential a request shows is not looked at.
+Rule: it is never a fallback of another authenticator; and it serves the loopback addresses only, unless whoever starts
+it says in so many words that the network is trusted. Whatever credential a request shows is not looked at.
 """
 
 from __future__ import annotations
