@@ -6,13 +6,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import pytest
 
 from sameas.client import AsyncClient, Client, ServiceError, ServiceUnreachable
-from sameas.extraction.events import ExtractionCancelled, ExtractionCompleted, ProgressEvent
+from sameas.extraction.events import ExtractionCancelled, ExtractionCompleted, ExtractionStarted, ProgressEvent
 from sameas.server.wire import ExtractAnswer, RunAccepted
 from tests.servers.proxy import FaultProxy
 from tests.unit.server.house import LONG, SLOW, TEXT, TURTLE, WITHIN, Hold, Running, running
@@ -166,3 +169,68 @@ def test_the_command_line_says_what_a_service_refused(service: Running) -> None:
     assert "404" in remote(service, "extract", TEXT, "--ontology", "unheard-of", code=1).stderr
     both = {"SAMEAS_SERVICE_TOKEN": "a", "SAMEAS_SERVICE_KEY": "b"}
     assert "Unset one" in remote(service, "cancel", "x", code=2, **both).stderr
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """Says what it was told to, one answer for each request, the last again and again."""
+
+    answers: ClassVar[list[tuple[int, bytes]]] = []
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.headers.get("last-event-id", ""))
+        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@contextmanager
+def answering(*answers: tuple[int, bytes]) -> Iterator[Client]:
+    _Answering.answers, _Answering.asked = list(answers), []
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answering) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        try:
+            with Client(f"http://127.0.0.1:{server.server_address[1]}", tries=3) as client:
+                yield client
+        finally:
+            server.shutdown()
+
+
+def _frame(number: int, kind: type[ExtractionStarted] | type[ExtractionCancelled]) -> bytes:
+    more = {"reason": "r"} if kind is ExtractionCancelled else {}
+    event = kind(event_id="e", request_id="k", timestamp=0, progress=0.0, sequence_number=number, **more)
+    return b"id: %d\ndata: %s\n\n" % (number, event.to_json())
+
+
+def test_a_service_that_is_being_restarted_is_asked_again_for_the_rest_of_a_stream() -> None:
+    first, last = _frame(1, ExtractionStarted), _frame(2, ExtractionCancelled)
+    with answering((503, b"{}"), (200, first + last[:-9]), (502, b"bad gateway"), (200, first + last)) as client:
+        assert [event.sequence_number for event in client.events("k")] == [1, 2]
+        assert _Answering.asked == ["", "", "1", "1"]
+
+
+@pytest.mark.parametrize("answer", [(503, b"{}"), (200, b""), (200, b": alive\n\n")])
+def test_a_stream_that_never_goes_on_is_given_up(answer: tuple[int, bytes]) -> None:
+    with answering(answer) as client, pytest.raises(ServiceUnreachable):
+        list(client.events("k"))
+    assert len(_Answering.asked) == 3
+
+
+@pytest.mark.parametrize("answer", [(404, b"{}"), (302, b""), (200, b"data: {\n\n")])
+def test_a_stream_that_is_refused_or_nonsense_is_an_error_at_once(answer: tuple[int, bytes]) -> None:
+    with answering(answer) as client, pytest.raises(ServiceError):
+        list(client.events("k"))
+    assert len(_Answering.asked) == 1
+
+
+def test_a_run_whose_events_are_gone_is_said_to_be_there_once(tmp_path: Path) -> None:
+    with running(tmp_path) as service, Client(service.url) as client:
+        key = client.extract(TEXT, ontology="company").idempotency_key
+        (tmp_path / "runs" / key / "events.jsonl").unlink()
+        assert [event.type for event in client.events(key)] == ["cache_hit"]

@@ -2,21 +2,24 @@
 
 import errno
 import json
+import socket
 import time
 
 import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
+from sameas.server import bodies, protocol
 from sameas.server import service as service_module
 from sameas.server.chain import Chain
 from sameas.server.ontologies import Ontologies
 from sameas.server.promises import Promise, Promises
 from sameas.server.wire import ExtractRequest
-from tests.unit.server.house import REQUEST, TEXT, TURTLE, WITHIN, running, with_company
+from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, TURTLE, WITHIN, Hold, read_events, running, with_company
 from tests.unit.server.test_ontologies import CHANGED
 
 KEY = "sha256-" + "a" * 64
+SLOW_REQUEST = {"text": LONG, "ontologyId": "company", "extractionParams": SLOW}
 WANTED = {**REQUEST, "ontologyId": "co"}
 
 
@@ -149,3 +152,57 @@ def test_the_audit_log_says_who_why_and_under_which_trace(tmp_path):
         "because of /api/v1/cache/clear",
     ]
     assert (tmp_path / "audit.jsonl").stat().st_mode & 0o077 == 0
+
+
+def _connect(service, data):
+    connection = socket.create_connection(("127.0.0.1", service.client.base_url.port))
+    connection.settimeout(WITHIN)
+    connection.sendall(data)
+    return connection
+
+
+def test_a_head_that_trickles_in_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(protocol, "WITHIN", 0.3)
+    with running(tmp_path) as service:
+        silent = _connect(service, b"")
+        slow = _connect(service, b"GET /health/live HTTP/1.1\r\nHost: localh")
+        again = _connect(service, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert again.recv(65536).startswith(b"HTTP/1.1 200")
+        again.sendall(b"GET /health/live HT")
+        for connection in (silent, slow, again):
+            # Nothing but the end of the connection.
+            while connection.recv(65536):
+                pass
+            connection.close()
+        # Who has said what it wants is not hurried.
+        assert service.client.get("/health/live").status_code == 200
+
+
+def test_a_body_that_trickles_in_is_refused_and_leaves_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(bodies, "WITHIN", 0.2)
+    with running(tmp_path) as service:
+        head = b"POST /api/v1/extract HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+        with _connect(service, head + b"{") as slow:
+            assert slow.recv(65536).startswith(b"HTTP/1.1 408")
+
+
+def test_a_run_that_is_deleted_before_its_turn_is_gone_and_its_listeners_are_told(tmp_path):
+    hold = Hold(after=0)
+    with running(tmp_path, hold=hold, max_runs=1) as service:
+        keys = [
+            extract(service, {**SLOW_REQUEST, "text": f"{LONG} {name}"}, Prefer="respond-async").json()[
+                "idempotencyKey"
+            ]
+            for name in ("first", "second")
+        ]
+        assert hold.reached.wait(WITHIN)
+        for key in reversed(keys):
+            with service.client.stream("GET", f"/api/v1/runs/{key}/events") as stream:
+                lines = stream.iter_lines()
+                next(lines)
+                assert service.client.delete(f"/api/v1/runs/{key}").status_code == 204
+                last = [kind for _, kind, _ in read_events(lines)][-1]
+                assert last in {"extraction_cancelled", "extraction_failed"}
+            assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
+            assert service.client.delete(f"/api/v1/runs/{key}").status_code == 404
+        assert not list((tmp_path / "requests").rglob("*.json"))

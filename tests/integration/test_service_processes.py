@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import httpx
@@ -50,6 +51,12 @@ def _until(condition, process=None, within=WITHIN):
         assert process is None or process.is_alive(), "the server ended"
         assert time.monotonic() < ends_at, "it did not happen in time"
         time.sleep(0.01)
+
+
+def _under_way(client):
+    """How many requests are, this one among them."""
+    found = [line for line in client.get("/metrics").text.splitlines() if line.startswith("sameas_requests_under_way ")]
+    return float(found[0].split()[1])
 
 
 def begin(client, home):
@@ -101,9 +108,15 @@ def test_a_server_that_is_stopped_hands_its_run_over_to_another_at_once(tmp_path
     with server(home, lease=600.0, grace=0.0) as (first, process):
         key = begin(first, home)
         seen = some_events(first, key, 6)
-        process.terminate()
-        process.join(WITHIN)
-        assert process.exitcode == 0
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(first.post, "/api/v1/extract", json=SLOW_REQUEST)
+            _until(lambda: _under_way(first) > 1)
+            process.terminate()
+            process.join(WITHIN)
+            assert process.exitcode == 0
+            # Whoever waited is told to come back, as whoever comes now.
+            assert waiting.result(WITHIN).json()["type"] == "urn:sameas:problem:stopping"
+            assert waiting.result().headers["retry-after"]
     (home / "hold").unlink()
     with server(home, lease=600.0) as (second, _):
         check_whole(seen, events_after(second, key, 6))

@@ -82,6 +82,11 @@ class BoundExtractor(Extractor, Protocol):
     """An extractor at work for one run: it keeps accounts, and may check claims a second time."""
 
     @property
+    def relates(self) -> bool:
+        """Whether `extract_relations` asks anybody."""
+        ...
+
+    @property
     def verifies(self) -> bool:
         """Whether `verify` asks anybody."""
         ...

@@ -56,10 +56,10 @@ class FileCheckpoints:
         temporary = path.with_name(f".{secrets.token_hex(8)}{_SUFFIX}")
         try:
             try:
-                temporary.write_bytes(content)
+                _write(temporary, content)
             except FileNotFoundError:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                temporary.write_bytes(content)
+                _write(temporary, content)
             now = self._clock()
             os.utime(temporary, (now, now))
             temporary.replace(path)
@@ -106,7 +106,17 @@ class FileCheckpoints:
     def _path(self, stage: StageName, digest: str) -> Path:
         if stage not in STAGES or not _DIGEST.fullmatch(digest):
             raise ValueError(f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}")
-        return self._folder / stage / digest[:2] / digest
+        return self._folder / stage / digest[0] / digest
+
+
+def _write(path: Path, content: bytes) -> None:
+    # Unbuffered, and no look at what kind of file it is: there is one of these for each chunk and stage.
+    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        while content:
+            content = content[os.write(place, content) :]
+    finally:
+        os.close(place)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

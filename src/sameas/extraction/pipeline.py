@@ -211,7 +211,14 @@ class _Run:
             self._collect(mentions)
             resolution = await self._resolve(mentions)
             claims = await self._each(
-                RelationStage(self._extractor, self._guard, foci=foci, found=mentions, identity=self._identity)
+                RelationStage(
+                    self._extractor,
+                    self._guard,
+                    foci=foci,
+                    found=mentions,
+                    identity=self._identity,
+                    is_kept=self._bound is None or self._bound.relates,
+                )
             )
             self._collect(claims)
             second = self._bound if self._bound is not None and self._bound.verifies else None

@@ -27,6 +27,7 @@ from sameas.extraction.following import Following, OnEvent
 from sameas.extraction.graph import KnowledgeGraph
 from sameas.extraction.metadata import GRAPH, RunMetadata
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render
+from sameas.extraction.recent_results import RecentResults
 from sameas.extraction.results import AuditLine, ResultTables
 from sameas.extraction.run_folder import RunDamagedError, RunReplacedError, Stored
 from sameas.extraction.run_record import (
@@ -117,6 +118,7 @@ class ExtractionService:
         self._checkpoints = FileCheckpoints(
             home / "cache" / "checkpoints" / tenant_folder(tenant), max_bytes=self._settings.checkpoint_bytes
         )
+        self._recent = RecentResults()
         self._wishes = Wishes(finish_alone=self._settings.finish_alone)
         # The ontology and the extractor are kept beside their pipeline, so that their ids stay theirs.
         self._lock = threading.Lock()
@@ -246,7 +248,9 @@ class ExtractionService:
                 return self._answer(work, work.done, replayed=work.found)
             shared = "shared" in how
             try:
-                stored = await asyncio.to_thread(self._replay, work, record.result, shared=shared)
+                stored = self._at_hand(work, record.result) or await asyncio.to_thread(
+                    self._replay, work, record.result, shared=shared
+                )
             except RunDamagedError as damage:
                 work.damaged(str(damage))
                 await asyncio.to_thread(self._runs.set_aside, key, fence=record.fence)
@@ -260,7 +264,22 @@ class ExtractionService:
         key, folder = work.plan.key, self._runs.at(work.plan.key)
         if not folder.exists():
             self._runs.restore(key)
-        stored = folder.result(digest=summary.digest)
+        stored = self._recent.find(folder, digest=summary.digest) or self._recent.read(folder, digest=summary.digest)
+        self._note(work, shared=shared)
+        return stored
+
+    def _at_hand(self, work: ExtractionWork, summary: RunSummary) -> Stored | None:
+        """The accepted result where nothing has to be read for it; a database is written to in a thread."""
+        if self._tables is not None:
+            return None
+        stored = self._recent.find(self._runs.at(work.plan.key), digest=summary.digest)
+        if stored is not None:
+            self._note(work, shared=False)
+        return stored
+
+    def _note(self, work: ExtractionWork, *, shared: bool) -> None:
+        """Remember that the result was used."""
+        key = work.plan.key
         try:
             self._runs.touch(key)
             if self._tables is not None:
@@ -269,7 +288,6 @@ class ExtractionService:
         except (StoreError, OSError) as trouble:
             # A full disk refuses new work, not what is there.
             _LOG.warning("the use of run %s could not be noted: %s", key, trouble)
-        return stored
 
     def _answer(
         self, work: ExtractionWork, stored: Stored, *, replayed: bool = False, shared: bool = False

@@ -16,16 +16,18 @@ from sameas.llm.address import NEED_KEYS, ModelAddress, parse_address
 from sameas.llm.models import Ask, Finish, Message, Model, ModelError, Reply
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.tokens import counter_for
-from sameas.llm.usage import believable, own_usage
+from sameas.llm.usage import believable, own_usage, schema_text
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
     from pydantic_ai import models as provided
     from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 # Whoever limits the rate decides how many connections there are.
 KEPT_CONNECTIONS = 100
+_FORMATS_KEPT = 64
 
 # Marks of models that refuse to be told a temperature.
 _WITHOUT_TEMPERATURE = ("openai_supports_reasoning", "anthropic_disallows_sampling_settings")
@@ -38,6 +40,8 @@ class Link(msgspec.Struct, frozen=True):
 
     client: "AsyncClient"
     model: "provided.Model[Any]"
+    formats: dict[tuple[str, str], Any] | None
+    """On OpenAI's interface, what the schemas become, by name and text: a run has few and asks often."""
 
 
 class AdaptedModel:
@@ -77,7 +81,7 @@ class AdaptedModel:
 
     async def ask(self, ask: Ask) -> Reply:
         link = self._link()
-        request = _request_of(ask, link.model, timeout=self._timeout)
+        request = _request_of(ask, link, timeout=self._timeout)
         try:
             async with asyncio.timeout(self._timeout):
                 response = await (_streamed(link, request) if self._stream else link.model.request(*request))
@@ -166,12 +170,13 @@ async def _streamed(link: Link, request: tuple[Any, Any, Any]) -> "ModelResponse
         return pieces.get()
 
 
-def _request_of(ask: Ask, model: "provided.Model[Any]", *, timeout: float) -> tuple[Any, Any, Any]:
+def _request_of(ask: Ask, link: Link, *, timeout: float) -> tuple[Any, Any, Any]:
     """What pydantic-ai takes for an ask: messages, settings, parameters."""
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
     from pydantic_ai.settings import ModelSettings
 
+    model = link.model
     # Reading a text takes no long thoughts, and they would use up the tokens of the reply.
     settings = ModelSettings(max_tokens=ask.max_output_tokens, seed=ask.sample, timeout=timeout, thinking=False)
     if not any(model.profile.get(mark) for mark in _WITHOUT_TEMPERATURE):
@@ -185,7 +190,28 @@ def _request_of(ask: Ask, model: "provided.Model[Any]", *, timeout: float) -> tu
         prompted_output_template=False if is_native else None,
         allow_text_output=True,
     )
+    if is_native and link.formats is not None:
+        # The client goes through every part of a schema at every call, unless it is given as it goes out.
+        settings["extra_body"] = {"response_format": _format_of(ask, model, parameters, link.formats)}
+        parameters = ModelRequestParameters(output_mode="text", allow_text_output=True)
     return _messages(ask.messages), settings, parameters
+
+
+def _format_of(
+    ask: Ask, model: "provided.Model[Any]", parameters: "ModelRequestParameters", formats: dict[tuple[str, str], Any]
+) -> Any:
+    """The schema as it goes out on OpenAI's interface, in the form that suits the model."""
+    known = (ask.schema_name, schema_text(ask.schema))
+    if known not in formats:
+        if len(formats) >= _FORMATS_KEPT:
+            formats.clear()
+        fitted = model.customize_request_parameters(parameters).output_object
+        assert fitted is not None
+        described: dict[str, Any] = {"name": fitted.name, "schema": fitted.json_schema}
+        if model.profile.get("openai_supports_strict_tool_definition", True):
+            described["strict"] = fitted.strict
+        formats[known] = {"type": "json_schema", "json_schema": described}
+    return formats[known]
 
 
 def _messages(messages: tuple[Message, ...]) -> "list[ModelMessage]":
@@ -216,7 +242,8 @@ def _open_link(address: ModelAddress, *, api_key: str | None, timeout: float) ->
     )
     # The clients look into the environment for a key unless they are given one; servers without keys ignore this one.
     key = api_key or "none"
-    return Link(client, _OPENERS[address.provider](address, key, client))
+    opener = _OPENERS[address.provider]
+    return Link(client, opener(address, key, client), {} if opener is _open_openai else None)
 
 
 def _open_openai(address: ModelAddress, api_key: str, client: "AsyncClient") -> "provided.Model[Any]":

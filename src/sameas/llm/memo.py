@@ -6,7 +6,6 @@ valid is kept; another is handed to the one who asked, and the next caller asks 
 it is forgotten, or for a retention.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ import msgspec
 from sameas.identity.key import content_key
 from sameas.llm.errors import CallRefused
 from sameas.llm.models import Ask, Reply
+from sameas.llm.usage import schema_text
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import codec_for, unpack
 from sameas.once.context import Context
@@ -120,7 +120,7 @@ def call_key(model: str, ask: Ask) -> str:
         "model": model,
         "messages": [[message.role, message.content] for message in ask.messages],
         # As text: models write the parts of an object in the order in which the schema names them.
-        "schema": json.dumps(ask.schema, separators=(",", ":"), ensure_ascii=False),
+        "schema": schema_text(ask.schema),
         "schema_name": ask.schema_name,
         "max_output_tokens": ask.max_output_tokens,
         "temperature": ask.temperature,

@@ -6,8 +6,10 @@ bounds need no tokenizer, so that a reply costs no count. An impossible count is
 together: who errs in one is not trusted with the other.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
 
 from sameas.llm.models import Ask, Usage
 
@@ -28,14 +30,14 @@ def own_usage(ask: Ask, text: str, *, count: Count) -> Usage:
 
 def count_input(ask: Ask, *, count: Count) -> int:
     """The tokens that go in: the messages and the schema."""
-    return sum(count(message.content) for message in ask.messages) + count(_schema_text(ask))
+    return sum(count(message.content) for message in ask.messages) + count(schema_text(ask.schema))
 
 
 def believable(ask: Ask, text: str, *, input_tokens: int, output_tokens: int, count: Count) -> Usage:
     """What was reported, where it can be true; else what is counted here."""
     said = sum(_size(message.content) for message in ask.messages)
     # The schema may not be counted by a server that turns it into a grammar.
-    can_go_in = range(max(1, said // MOST_BYTES), said + _size(_schema_text(ask)) + ADDED_TOKENS + 1)
+    can_go_in = range(max(1, said // MOST_BYTES), said + _size(schema_text(ask.schema)) + ADDED_TOKENS + 1)
     # A server that overlooks the limit may really say more: then there is more text.
     least, most = -(-_size(text) // MOST_BYTES), max(ask.max_output_tokens, _size(text)) + END_MARKS
     if input_tokens in can_go_in and least <= output_tokens <= most:
@@ -47,5 +49,6 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _schema_text(ask: Ask) -> str:
-    return json.dumps(ask.schema, separators=(",", ":"), ensure_ascii=False)
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """A schema as compact JSON, its parts in the order in which it names them."""
+    return msgspec.json.encode(schema).decode()

@@ -84,6 +84,7 @@ class App:
             origins=_origins(settings),
             telemetry=traces,
         )
+        counts.watch(self._gate.gauges, dict)
 
     async def __call__(self, scope: dict[str, object], receive: object, send: object) -> None:
         await self._gate(scope, receive, send)  # type: ignore[arg-type]

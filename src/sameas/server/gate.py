@@ -6,6 +6,7 @@ or too many are under way. An error that reaches this place becomes a problem, a
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from time import perf_counter
@@ -56,6 +57,9 @@ class Gate:
         self._telemetry = telemetry
         self._under_way = 0
 
+    def gauges(self) -> dict[str, float]:
+        return {"requests_under_way": self._under_way}
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._routes(scope, receive, send)
@@ -94,6 +98,11 @@ class Gate:
                 await (self._extract if is_extract else self._routes)(scope, receive, sending)
         except ClientGone:
             note.status = 499
+        except asyncio.CancelledError:
+            # The grace time is over: whoever still waits is told to come back, and finds the run where it is then.
+            if started or not self._service.stopping:
+                raise
+            await self._refuse(_stopping(), note, sending, head_only=method == "HEAD")
         except Exception as error:
             if started:
                 raise
@@ -117,7 +126,7 @@ class Gate:
         if path in _ALWAYS:
             return
         if self._service.stopping:
-            raise Problem(503, "stopping", "this server is being stopped; ask again", retry_after=1.0)
+            raise _stopping()
         if self._under_way > self._service.settings.max_requests:
             raise Problem(503, "overloaded", "too many requests are under way; ask again later", retry_after=1.0)
 
@@ -136,6 +145,10 @@ class Gate:
             trace = note.visitor.ctx.trace_id if note.visitor is not None else ""
             _LOG.error("a request failed, trace %s", trace, exc_info=error)
         await problem.answer(send, head_only=head_only)
+
+
+def _stopping() -> Problem:
+    return Problem(503, "stopping", "this server is being stopped; ask again", retry_after=1.0)
 
 
 def _without_port(host: bytes) -> bytes:

@@ -265,7 +265,7 @@ class Hub:
         try:
             past = Tail(journal, after=after)
             position = channel.number
-            while past.number < position and (lines := past.read()):
+            while past.number < position and (lines := past.read(at_most=_SLICE)):
                 # What the queue took meanwhile is in the file too, and is left out there.
                 batch = [line for line in lines if line.number <= position]
                 self.delivered += len(batch)

@@ -23,6 +23,7 @@ _EXAMPLES = {
     403: ("case-unknown", "there is no such case"),
     404: ("not-found", "there is no run sha256-3f2a9c41; list the runs to see their keys"),
     406: ("not-acceptable", "a graph can be given as application/json, text/turtle"),
+    408: ("body-too-slow", "the body did not come within 120 seconds; send it again"),
     409: ("in-progress", "The same work is in progress; ask again later."),
     413: ("body-too-large", "the body has more than 16777216 bytes; send less at a time"),
     415: ("media-type-unknown", "an ontology is sent as text/turtle, application/rdf+xml"),
@@ -32,7 +33,8 @@ _EXAMPLES = {
     503: ("overloaded", "too many requests are under way; ask again later"),
 }
 _PUBLIC = (400, 431, 503)
-_EVERYWHERE = (400, 401, 403, 431, 503)
+_EVERYWHERE = (400, 401, 403, 431, 500, 503)
+_WITH_A_BODY = (408,)
 _REF = "#/components/schemas/{name}"
 
 
@@ -74,7 +76,8 @@ def _types(routes: Iterable[Route]) -> Iterable[Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     responses = {str(status): _response(reply) for status, reply in route.replies.items()}
-    for status in sorted({*route.problems, *(_PUBLIC if route.public else _EVERYWHERE)}):
+    also = (*(_PUBLIC if route.public else _EVERYWHERE), *(() if route.body is None else _WITH_A_BODY))
+    for status in sorted({*route.problems, *also}):
         if str(status) not in responses:
             responses[str(status)] = _refusal(status)
         else:

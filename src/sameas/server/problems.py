@@ -30,6 +30,7 @@ TITLES = {
     404: "Not Found",
     405: "Method Not Allowed",
     406: "Not Acceptable",
+    408: "Request Timeout",
     415: "Unsupported Media Type",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",

@@ -165,7 +165,8 @@ class Runner:
             return "elsewhere"
         if await asyncio.to_thread(self._promises.has, space, key):
             await asyncio.to_thread(self._promises.done, space, key)
-            return "cancelled"
+            # Another process may have it waiting for its turn.
+            return "elsewhere"
         return "ended"
 
     async def watch(self) -> None:

@@ -88,7 +88,7 @@ class Service:
         await self.do(self._open())
         self.hub = Hub(
             standing=self._standing,
-            failure=self.runner.failure,
+            failure=self._failure,
             is_alive=self._is_alive,
             lease=self.settings.lease,
         )
@@ -274,6 +274,13 @@ class Service:
         if metadata is not None and metadata.first_event > number + 1:
             return "going"
         return "lost" if self.promises.has(space, key) else "ended"
+
+    def _failure(self, space: str, key: str) -> str | None:
+        """Why a run ended without a word of its end."""
+        failed = self.runner.failure(space, key)
+        if failed is None and self.runs(space).at(key).peek() is None:
+            return "the run was deleted, or ended before it began; extract again to have it done"
+        return failed
 
     async def _is_alive(self, space: str, key: str) -> bool:
         """Whether somebody works on a run, or has promised to."""

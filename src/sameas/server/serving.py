@@ -24,6 +24,7 @@ import uvicorn
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
 from sameas.server.logs import RequestLog, configure_logging
+from sameas.server.protocol import BoundedHeads
 from sameas.settings import Settings
 
 _LOG = logging.getLogger("sameas.server")
@@ -90,6 +91,7 @@ def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None
         timeout_keep_alive=15,
         timeout_graceful_shutdown=_CONNECTIONS_CLOSE_WITHIN + round(settings.grace),
         lifespan="on",
+        http=BoundedHeads,
     )
     server = Server(config, app)
     _run(server)

@@ -22,6 +22,7 @@ from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
 from sameas.server.logs import RequestLog
 from sameas.server.models import ModelWish
+from sameas.server.protocol import BoundedHeads
 from sameas.server.serving import Server
 from sameas.settings import Settings
 
@@ -112,7 +113,14 @@ def running(home: Path, *, hold: Hold | None = None, entry: Entry | None = None,
     chosen = entry or open_entry(settings, models=hold.extractor if hold else None)
     app = App(settings, chosen, log=RequestLog(enabled=False))
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, access_log=False, timeout_graceful_shutdown=5, lifespan="on"
+        app,
+        host="127.0.0.1",
+        port=0,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=5,
+        lifespan="on",
+        http=BoundedHeads,
     )
     server = Server(config, app)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))

@@ -203,6 +203,10 @@ class RunningExtractor:
         return self._owner.settings
 
     @property
+    def relates(self) -> bool:
+        return self._settings.mode != "joint"
+
+    @property
     def verifies(self) -> bool:
         return self._second is not None
 

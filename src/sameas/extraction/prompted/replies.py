@@ -5,6 +5,7 @@ a wish: whatever comes back is decoded here again, and what does not fit is an e
 """
 
 import re
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -77,8 +78,12 @@ class BadReplyError(ValueError):
     """A reply does not have the form that was asked for; the message can be sent back to the model."""
 
 
+@cache
 def schema_of(kind: type[T], *, with_confidence: bool = False) -> dict[str, Any]:
-    """The JSON schema that is sent: closed objects, everything required, as the strictest providers want it."""
+    """The JSON schema that is sent: closed objects, everything required, as the strictest providers want it.
+
+    It is the same object each time, so that what is made of it is made once: leave it as it is.
+    """
     properties: dict[str, dict[str, Any]] = {}
     integer, string = {"type": "integer"}, {"type": "string"}
     sure = {"confidence": integer} if with_confidence else {}

@@ -37,7 +37,9 @@ class RelationStage:
         foci: ResultSpool[Focus],
         found: ResultSpool[ChunkMentions],
         identity: StageIdentity,
+        is_kept: bool = True,
     ) -> None:
+        self._is_kept = is_kept
         self._extractor = extractor
         self._guard = guard
         self._foci = foci
@@ -46,7 +48,10 @@ class RelationStage:
         self._told: set[tuple[str, str, str]] = set()
 
     def digest(self, chunk: Chunk) -> str:
+        """Nothing where the extractor is asked nothing: checking again takes less than a file does."""
         found = self._found[chunk.index]
+        if not self._is_kept or not (found.mentions or found.claims):
+            return ""
         parts = [msgspec.msgpack.encode(found.mentions)]
         if found.claims:
             parts.append(msgspec.msgpack.encode(found.claims))

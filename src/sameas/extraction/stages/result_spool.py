@@ -14,7 +14,7 @@ import msgspec
 T = TypeVar("T")
 
 # There are several at once, and a text of some megabytes seldom fills one.
-_IN_MEMORY = 1024 * 1024
+_IN_MEMORY = 256 * 1024
 
 
 class ResultSpool(Generic[T]):

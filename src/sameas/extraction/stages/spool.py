@@ -9,7 +9,8 @@ from typing import IO
 
 from sameas.extraction.chunking import Chunk
 
-_IN_MEMORY = 8 * 1024 * 1024
+# A chunk in memory keeps its sentences too, which take some times as much as its text.
+_IN_MEMORY = 512 * 1024
 
 
 class ChunkSpool:

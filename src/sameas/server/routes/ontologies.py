@@ -74,6 +74,8 @@ async def put_ontology(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "shared")
     ontology_id, owner = _id(asked), _owner(asked, query.get("shared"))
     media_type = _media_type(asked.request.headers.get("content-type", ""))
+    if not asked.body.strip():
+        raise Problem(422, "ontology-invalid", "the body is empty; send the ontology in it")
     service = asked.service
     put = await service.do(_put(asked, owner, ontology_id, media_type))
     if put.changed:
