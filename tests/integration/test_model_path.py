@@ -10,6 +10,7 @@ from sameas.extraction.events import CacheHit, ChunkCompleted, EntityFound, Even
 from sameas.extraction.metadata import RunMetadata
 from sameas.extraction.prompted import PromptSettings
 from sameas.extraction.wishes import RunCancelledError
+from sameas.llm.limiter import CentralRateLimiterService
 from sameas.ontology.focus import FocusSettings
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
@@ -18,7 +19,7 @@ from tests.servers.model_script import Call, Step, held, says, status
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.company import ONTOLOGY
 
-from .model_path import INDEX, ORACLE, ModelPath, document, expected, facts, model_path, sentence, stated
+from .model_path import INDEX, ORACLE, PLENTY, ModelPath, document, expected, facts, model_path, sentence, stated
 
 CHUNKS = 6
 
@@ -78,6 +79,19 @@ def test_joint_extraction_gives_the_same_graph_with_half_the_calls(tmp_path: Pat
 
     with ModelServer(ORACLE) as server:
         asyncio.run(work(server))
+
+
+def test_questions_that_wait_ready_are_not_asked_beyond_the_concurrency(tmp_path: Path) -> None:
+    plenty = CentralRateLimiterService(msgspec.structs.replace(PLENTY, max_concurrent=50))
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, limiter=plenty) as path:
+            assert path.settings.concurrency == PLENTY.max_concurrent
+            assert stated(await path.extract(document(8))) == expected(range(8))
+
+    with ModelServer(lambda call: says(ORACLE(call), latency=0.2)) as server:
+        asyncio.run(work(server))
+        assert server.most_at_once <= PLENTY.max_concurrent
 
 
 def test_a_class_that_no_chunk_is_about_causes_no_call(tmp_path: Path) -> None:

@@ -248,9 +248,9 @@ class ExtractionService:
                 return self._answer(work, work.done, replayed=work.found)
             shared = "shared" in how
             try:
-                stored = self._at_hand(work, record.result) or await asyncio.to_thread(
-                    self._replay, work, record.result, shared=shared
-                )
+                stored = self._at_hand(work, record.result)
+                if stored is None:
+                    stored = await asyncio.to_thread(self._replay, work, record.result, shared=shared)
             except RunDamagedError as damage:
                 work.damaged(str(damage))
                 await asyncio.to_thread(self._runs.set_aside, key, fence=record.fence)

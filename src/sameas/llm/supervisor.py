@@ -105,6 +105,7 @@ class RequestSupervisor:
         self._random = random or Random()
         self._ledger = UsageLedger()
         self._stopped_by: set[str] = set()
+        self._locked_out: ModelError | None = None
         self._turns = None if at_once is None else asyncio.Semaphore(at_once)
 
     @property
@@ -187,9 +188,19 @@ class RequestSupervisor:
         with paused():
             await self._turns.acquire()
         try:
+            self._refuse_if_locked_out()
             yield
+        except ModelError as error:
+            # Whoever waits for a turn would be refused for the same reason.
+            if error.code == "auth":
+                self._locked_out = error
+            raise
         finally:
             self._turns.release()
+
+    def _refuse_if_locked_out(self) -> None:
+        if self._locked_out is not None:
+            raise ModelError(str(self._locked_out), code="auth")
 
     def _planned(self, stage: str, ask: Ask) -> _Plan:
         input_tokens = count_input(ask, count=self.model.count_tokens)

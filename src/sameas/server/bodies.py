@@ -29,7 +29,7 @@ async def read_body(scope: Any, receive: Any, *, at_most: int) -> bytes:
             raise too_large(at_most)
         return body
     try:
-        async with asyncio.timeout(None):
+        async with asyncio.timeout(WITHIN):
             return await _rest(receive, body, at_most=at_most)
     except TimeoutError:
         raise Problem(408, "body-too-slow", f"the body did not come within {WITHIN:g} seconds; send it again") from None

@@ -178,6 +178,8 @@ class Channel:
         while slices < _SLICES and (lines := self._tail.read(at_most=_SLICE)):
             slices += 1
             await self._hand_out(lines)
+            if sum(len(line.data) + 1 for line in lines) < _SLICE:
+                break
             # A burst must not look like a listener that is slow: whoever is quick takes this before more comes.
             await asyncio.sleep(0)
         return slices > 0

@@ -398,3 +398,74 @@ def test_the_supervisor_names_how_its_run_ended() -> None:
         assert asking.outcome(entities=3, relations=0) == "PARTIAL_ENTITY_ONLY"
 
     run_jumping(go())
+
+
+def test_calls_beyond_those_at_once_wait_ready_and_reserve_nothing() -> None:
+    async def go() -> None:
+        release = asyncio.Event()
+
+        async def held() -> Reply:
+            await release.wait()
+            return answer()
+
+        model, budget, limiter = ScriptedModel([held]), TokenBudgetService(4_096), limiter_here(max_concurrent=10)
+        asking = supervisor(model, limiter, budget=budget, at_once=2)
+        tasks = [asyncio.ensure_future(asking.ask(STAGE, question())) for _ in range(5)]
+        await asyncio.sleep(1)
+        assert (model.calls, limiter.held, limiter.waiting, budget.reserved) == (2, 2, 0, 2 * AT_MOST)
+        tasks[-1].cancel()
+        release.set()
+        await asyncio.wait(tasks)
+        assert (model.calls, limiter.held, budget.reserved, budget.used) == (4, 0, 0, 28)
+
+    run_jumping(go())
+
+
+def test_waiting_for_a_turn_is_no_work_of_the_stage() -> None:
+    async def go() -> list[str]:
+        async def slow() -> Reply:
+            await asyncio.sleep(8)
+            return answer()
+
+        limits = StageTimeoutService({"entity_extraction": StageTimeout(9_000, 10_000)})
+        asking = supervisor(ScriptedModel([slow]), at_once=1, timeouts=limits)
+        return [reply.text for reply in await asyncio.gather(*(asking.ask(STAGE, question()) for _ in range(3)))]
+
+    assert run_jumping(go()) == ["yes"] * 3
+
+
+def test_a_call_that_failed_gives_its_turn_to_the_next_while_it_waits() -> None:
+    async def go() -> tuple[float, float]:
+        ended: list[float] = []
+        asking = supervisor(ScriptedModel([error(), answer()]), at_once=1, backoff=Backoff(first=8, longest=8))
+
+        async def one() -> None:
+            await asking.ask(STAGE, question())
+            ended.append(now())
+
+        await asyncio.gather(one(), one())
+        return ended[0], ended[1]
+
+    first, second = run_jumping(go())
+    assert first < 1
+    assert second >= 4
+
+
+def test_a_key_that_is_refused_is_refused_to_those_who_wait_for_a_turn() -> None:
+    async def go() -> None:
+        model, limiter = ScriptedModel([error("auth"), answer()]), limiter_here()
+        asking = supervisor(model, limiter, at_once=1, budget=TokenBudgetService(4_096))
+        told = await asyncio.gather(*(asking.ask(STAGE, question()) for _ in range(3)), return_exceptions=True)
+        assert [getattr(one, "code", "") for one in told] == ["auth"] * 3
+        assert (model.calls, limiter.held) == (1, 0)
+        assert asking.usage.total.calls == 1
+
+    run_jumping(go())
+
+
+def test_at_once_must_be_positive() -> None:
+    async def go() -> None:
+        with pytest.raises(ValueError, match="at_once"):
+            supervisor(ScriptedModel([answer()]), at_once=0)
+
+    run_jumping(go())
