@@ -74,6 +74,9 @@ def test_joint_extraction_gives_the_same_graph_with_half_the_calls(tmp_path: Pat
         async with model_path(server, tmp_path, prompts=PromptSettings(mode="joint")) as path:
             joint = await path.extract(document(CHUNKS))
             assert stated(joint) == expected(range(CHUNKS))
+            # Its relations were not asked for by themselves, so there is nothing to keep of that stage.
+            kept = {folder.name for folder in (tmp_path / "cache" / "checkpoints").glob("*/*")}
+            assert kept == {"entity_extraction"}
             assert len(server.calls) == CHUNKS
             assert {row.stage for row in joint.metadata.usage} == {"entity_extraction"}
 

@@ -242,6 +242,17 @@ async def test_a_reply_that_ran_out_of_tokens_says_so(model, server):
     assert (reply.finish, reply.text) == ("length", '{"entities":["Ac')
 
 
+async def test_each_ask_goes_out_with_its_own_schema(model, server):
+    server.rescript(says(GOOD))
+    other = {**SCHEMA, "properties": {**SCHEMA["properties"], "more": {"type": "integer"}}}
+    other["required"] = list(other["properties"])
+    before = len(server.calls)
+    for schema in (SCHEMA, other, SCHEMA, other):
+        await model.ask(an_ask(schema=schema))
+    sent = [set(call.schema["properties"]) for call in server.calls[before:]]
+    assert sent == [set(SCHEMA["properties"]), set(other["properties"])] * 2
+
+
 async def test_a_wrong_schema_is_handed_over_for_its_caller_to_judge(model, server):
     server.rescript(says({"people": 3}))
     reply = await model.ask(an_ask())
