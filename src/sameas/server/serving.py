@@ -28,8 +28,6 @@ from sameas.server.protocol import BoundedHeads
 from sameas.settings import Settings
 
 _LOG = logging.getLogger("sameas.server")
-# What uvicorn may take after the streams are closed, before it cuts connections that are still open.
-_CONNECTIONS_CLOSE_WITHIN = 2
 _SWITCH_EVERY = 0.001
 _MAX_HEADER_BYTES = 64 * 1024
 
@@ -89,7 +87,8 @@ def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None
         ws_ping_interval=20.0,
         ws_ping_timeout=20.0,
         timeout_keep_alive=15,
-        timeout_graceful_shutdown=_CONNECTIONS_CLOSE_WITHIN + round(settings.grace),
+        # Whoever waits for a run waits as long as the run may take, and no longer.
+        timeout_graceful_shutdown=max(1, round(settings.grace)),
         lifespan="on",
         http=BoundedHeads,
     )
