@@ -197,14 +197,14 @@ class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
         notes: Iterable[str] = (),
     ) -> "KnowledgeGraph":
         known = tuple(sorted(entities, key=lambda entity: entity.id))
-        named = {(said.start, said.end) for entity in known for said in entity.mentions}
+        refused = merge_rejections(rejected)
+        untyped = {(one.start, one.end) for one in refused if one.code == "no_type"}
+        named = {place for entity in known for said in entity.mentions if (place := (said.start, said.end)) in untyped}
         return cls(
             entities=known,
             relations=tuple(sorted(relations, key=lambda relation: relation.triple)),
             # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
-            rejected=tuple(
-                one for one in merge_rejections(rejected) if one.code != "no_type" or (one.start, one.end) not in named
-            ),
+            rejected=tuple(one for one in refused if one.code != "no_type" or (one.start, one.end) not in named),
             notes=tuple(sorted(set(notes))),
         )
 

@@ -81,8 +81,8 @@ def attach(resolution: Resolution, untyped: Iterable[Mention]) -> Resolution:
     if not added:
         return resolution
     entities = tuple(_with_mentions(one, added[one.id]) if one.id in added else one for one in resolution.entities)
-    places = {(said.start, said.end): owner for owner, more in added.items() for said in more}
-    return Resolution(entities, {**resolution.entity_of, **places})
+    # Their places are not noted: no claim has such an end, and a long text has very many of them.
+    return Resolution(entities, resolution.entity_of)
 
 
 class _Resolver:
