@@ -33,6 +33,7 @@ __all__ = [
     "TASK_HEADER",
     "Credentials",
     "Starts",
+    "Unproved",
     "credentials",
     "current_scope",
     "idempotency_key_header",
@@ -57,6 +58,7 @@ _COMPARED = {
 }
 _TAKEN = {b"x-workflow-run-id": "workflow_run_id", b"x-ingestion-run-id": "ingestion_run_id"}
 _ID_HEADERS = {**_COMPARED, **_TAKEN}
+_TRACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
 _AUTHORIZATION = re.compile(r"([A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]*) +([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)")
 _API_KEY = re.compile(r"[\x21-\x7e]+")
 
@@ -111,6 +113,43 @@ def normalize_request(
     )
     _compare(ctx, named)
     return ctx
+
+
+class Unproved:
+    """The scope of a request that shows nobody: its trace goes on, and no id that it names is looked at. It is made
+    when somebody asks for it, once."""
+
+    __slots__ = ("_any_tenant", "_headers", "_key", "_made", "_scope_name", "_tenant_id")
+
+    def __init__(
+        self,
+        asgi_scope: Mapping[str, Any],
+        *,
+        tenant_id: str,
+        scope_name: str | None = None,
+        key: str | None = None,
+        allow_any_tenant: bool = False,
+    ) -> None:
+        self._headers = asgi_scope["headers"]
+        self._tenant_id = tenant_id
+        self._scope_name = scope_name
+        self._key = key
+        self._any_tenant = allow_any_tenant
+        self._made: ScopeContext | None = None
+
+    def __call__(self) -> ScopeContext:
+        if self._made is None:
+            traced = {"headers": [pair for pair in self._headers if pair[0] in _TRACE_HEADERS]}
+            self._made = normalize_request(
+                traced,
+                principal=None,
+                public=True,
+                routed_tenant=self._tenant_id,
+                allow_any_tenant=self._any_tenant,
+            )
+            if self._scope_name is not None:
+                self._made = self._made.with_key(scope_name=self._scope_name, key=self._key)
+        return self._made
 
 
 def normalize_task(
@@ -192,7 +231,7 @@ def normalize_context(
 
 def idempotency_key_header(asgi_scope: Mapping[str, Any]) -> tuple[bytes, ...]:
     """The raw values of Idempotency-Key, each time it was sent."""
-    return tuple(value for name, value in asgi_scope["headers"] if name == b"idempotency-key")
+    return tuple([value for name, value in asgi_scope["headers"] if name == b"idempotency-key"])
 
 
 def credentials(asgi_scope: Mapping[str, Any]) -> Credentials | None:

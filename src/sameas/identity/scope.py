@@ -10,9 +10,9 @@ be any printable text, and the tenant may be left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar, Token
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple, replace
@@ -187,8 +187,29 @@ class AuditMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise ScopeError(f"this is no audit_meta: {error}", code="audit-meta-invalid") from None
 
 
-# Set per hop by the middleware and by the task; what runs inside the hop shares it, invocation_id and all.
-current_scope: ContextVar[ScopeContext | None] = ContextVar("sameas_scope", default=None)
+class CurrentScope:
+    """The scope of the hop that runs here, set by the middleware and by the task; what runs inside the hop shares it,
+    invocation_id and all. It may be set as a function that makes it: what nobody asks for costs nothing."""
+
+    def __init__(self) -> None:
+        self._set: ContextVar[ScopeContext | Callable[[], ScopeContext] | None] = ContextVar(
+            "sameas_scope", default=None
+        )
+
+    def get(self) -> ScopeContext | None:
+        scope = self._set.get()
+        return scope if scope is None or isinstance(scope, ScopeContext) else scope()
+
+    def set(self, scope: ScopeContext | Callable[[], ScopeContext]) -> Token[Any]:
+        return self._set.set(scope)
+
+    def reset(self, token: Token[Any]) -> None:
+        self._set.reset(token)
+
+
+current_scope: Final = CurrentScope()
+# Who was authenticated at the door of this hop, for those who ask the directory; None where nobody was.
+current_principal: ContextVar[Principal | None] = ContextVar("sameas_principal", default=None)
 
 
 def check_tenant(tenant_id: str, *, any_tenant: bool = False) -> None:

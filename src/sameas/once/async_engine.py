@@ -21,7 +21,7 @@ from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import TaskListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
-from sameas.once.record import Accepted, Record, Replay
+from sameas.once.record import Accepted, Acquired, Claim, Record, Replay
 from sameas.once.script import Effects, Script, arun
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection
 
@@ -42,6 +42,8 @@ class AsyncEngine:
         observers: Sequence[Observer] = (),
     ) -> None:
         self.secret = secret
+        self.policy = policy or Policy()
+        self.policies = dict(policies or {})
         self._tell = telling(observers)
         backend = store.backend
         self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
@@ -49,8 +51,8 @@ class AsyncEngine:
         self._heartbeat = AsyncHeartbeat(self._backend)
         self._intake = Intake(
             self._backend,
-            policy=policy or Policy(),
-            policies=policies or {},
+            policy=self.policy,
+            policies=self.policies,
             secret=secret,
             new_listener=TaskListener,
             tell=self._tell,
@@ -78,6 +80,7 @@ class AsyncEngine:
         """The record of what is kept, or the claim to work that the caller then does and ends itself."""
         call = self._intake.call(elsewhere, **options)
         backend = self._backend
+        claim: Claim | None = None
         try:
             if self._tell is not None:
                 script = observed(call.script(), call, self._tell)
@@ -90,7 +93,12 @@ class AsyncEngine:
                 if type(claim) is Replay:
                     return call.lands(claim)
                 script = call.goes_on(claim)
-            begun = await arun(until_work(script), backend.aperform, self._effects)
+            # What is ours goes straight to the work.
+            begun = (
+                next(script)
+                if type(claim) is Acquired
+                else await arun(until_work(script), backend.aperform, self._effects)
+            )
         except BaseException as interruption:
             await self._abandon_all([call], interruption)
             raise
@@ -99,11 +107,17 @@ class AsyncEngine:
         self._heartbeat.add(begun.context, begun.policy)
         return AsyncHeld(self, call, script, begun.context)
 
-    async def end_held(self, context: Context, call: Call, rest: Script[ProcessingRecord]) -> ProcessingRecord:
-        """The rest of a call that `begin` gave out."""
+    async def end_held(
+        self, context: Context, call: Call, rest: Script[ProcessingRecord], said: Any = None
+    ) -> ProcessingRecord:
+        """The rest of a call that `begin` gave out; `said` is the result of its work."""
         context.ended = True
         self._heartbeat.remove(context)
-        return await self._step(call, rest)
+        try:
+            return await arun(rest, call.backend.aperform, self._effects, said)
+        except BaseException as interruption:
+            await self._abandon_all([call], interruption)
+            raise
 
     async def run_many(
         self,
@@ -225,13 +239,6 @@ class AsyncEngine:
     async def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
         if self._tell is not None:
             script = observed(script, call, self._tell)
-        try:
-            return await arun(script, call.backend.aperform, self._effects)
-        except BaseException as interruption:
-            await self._abandon_all([call], interruption)
-            raise
-
-    async def _step(self, call: Call, script: Script[T]) -> T:
         try:
             return await arun(script, call.backend.aperform, self._effects)
         except BaseException as interruption:

@@ -27,7 +27,7 @@ from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
-from sameas.once.record import Accepted, Record, Replay
+from sameas.once.record import Accepted, Acquired, Claim, Record, Replay
 from sameas.once.script import Effects, Script, run
 from sameas.once.store import Backend, Page, Query, Selection, Store
 
@@ -84,6 +84,7 @@ class Engine:
         """The record of what is kept, or the claim to work that the caller then does and ends itself."""
         call = self._intake.call(elsewhere, **options)
         backend = self._backend
+        claim: Claim | None = None
         try:
             if self._tell is not None:
                 script = observed(call.script(), call, self._tell)
@@ -96,7 +97,8 @@ class Engine:
                 if type(claim) is Replay:
                     return call.lands(claim)
                 script = call.goes_on(claim)
-            begun = run(until_work(script), backend.perform, self._effects)
+            # What is ours goes straight to the work.
+            begun = next(script) if type(claim) is Acquired else run(until_work(script), backend.perform, self._effects)
         except BaseException as interruption:
             self._abandon_all([call], interruption)
             raise
@@ -105,11 +107,17 @@ class Engine:
         self._heartbeat.add(begun.context, begun.policy)
         return Held(self, call, script, begun.context)
 
-    def end_held(self, context: Context, call: Call, rest: Script[ProcessingRecord]) -> ProcessingRecord:
-        """The rest of a call that `begin` gave out."""
+    def end_held(
+        self, context: Context, call: Call, rest: Script[ProcessingRecord], said: Any = None
+    ) -> ProcessingRecord:
+        """The rest of a call that `begin` gave out; `said` is the result of its work."""
         context.ended = True
         self._heartbeat.remove(context)
-        return self._step(call, rest)
+        try:
+            return run(rest, call.backend.perform, self._effects, said)
+        except BaseException as interruption:
+            self._abandon_all([call], interruption)
+            raise
 
     def run_many(
         self,
@@ -222,13 +230,6 @@ class Engine:
     def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
         if self._tell is not None:
             script = observed(script, call, self._tell)
-        try:
-            return run(script, call.backend.perform, self._effects)
-        except BaseException as interruption:
-            self._abandon_all([call], interruption)
-            raise
-
-    def _step(self, call: Call, script: Script[T]) -> T:
         try:
             return run(script, call.backend.perform, self._effects)
         except BaseException as interruption:

@@ -34,12 +34,10 @@ def until_work(script: Script[ProcessingRecord]) -> Script[Work | ProcessingReco
     return command
 
 
-def after_work(
-    script: Script[ProcessingRecord], result: Any, failure: BaseException | None = None
-) -> Script[ProcessingRecord]:
-    """The rest of a call's script, from the end of the work."""
+def after_failure(script: Script[ProcessingRecord], failure: BaseException) -> Script[ProcessingRecord]:
+    """The rest of a call's script, from work that failed."""
     try:
-        command = script.send(result) if failure is None else script.throw(failure)
+        command = script.throw(failure)
         while True:
             try:
                 reply = yield command
@@ -73,11 +71,11 @@ class Held:
 
     def finish(self, result: Any) -> ProcessingRecord:
         """Hand the result in. The record is of what was accepted, which need not be ours."""
-        return self._engine.end_held(self.context, self._call, after_work(self._script, result))
+        return self._engine.end_held(self.context, self._call, self._script, result)
 
     def give_back(self, failure: BaseException) -> ProcessingRecord:
         """The work failed: as if it had raised `failure`, which is raised unless another's result was accepted."""
-        return self._engine.end_held(self.context, self._call, after_work(self._script, None, failure))
+        return self._engine.end_held(self.context, self._call, after_failure(self._script, failure))
 
 
 class AsyncHeld:
@@ -97,8 +95,8 @@ class AsyncHeld:
 
     async def finish(self, result: Any) -> ProcessingRecord:
         """Hand the result in. The record is of what was accepted, which need not be ours."""
-        return await self._engine.end_held(self.context, self._call, after_work(self._script, result))
+        return await self._engine.end_held(self.context, self._call, self._script, result)
 
     async def give_back(self, failure: BaseException) -> ProcessingRecord:
         """The work failed: as if it had raised `failure`, which is raised unless another's result was accepted."""
-        return await self._engine.end_held(self.context, self._call, after_work(self._script, None, failure))
+        return await self._engine.end_held(self.context, self._call, after_failure(self._script, failure))

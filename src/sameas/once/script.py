@@ -18,13 +18,14 @@ Effects = Mapping[type, Callable[[Any], Any]]
 _NO_EFFECTS: Effects = {}
 
 
-def run(script: Script[T], perform: Callable[[Command], Any], effects: Effects = _NO_EFFECTS) -> T:
+def run(script: Script[T], perform: Callable[[Command], Any], effects: Effects = _NO_EFFECTS, said: Any = None) -> T:
     """Drive a script to its answer; what a command raises is raised inside the script.
 
-    `effects` perform the commands that are not the back end's, by their type.
+    `effects` perform the commands that are not the back end's, by their type. `said` is the reply that a script waits
+    for which has begun already.
     """
     try:
-        command = next(script)
+        command = script.send(said)
         while True:
             try:
                 reply = effects.get(type(command), perform)(command)
@@ -38,10 +39,15 @@ def run(script: Script[T], perform: Callable[[Command], Any], effects: Effects =
         script.close()
 
 
-async def arun(script: Script[T], perform: Callable[[Command], Awaitable[Any]], effects: Effects = _NO_EFFECTS) -> T:
+async def arun(
+    script: Script[T],
+    perform: Callable[[Command], Awaitable[Any]],
+    effects: Effects = _NO_EFFECTS,
+    said: Any = None,
+) -> T:
     """`run`, for tasks."""
     try:
-        command = next(script)
+        command = script.send(said)
         while True:
             try:
                 effect: Callable[[Any], Awaitable[Any]] = effects.get(type(command), perform)

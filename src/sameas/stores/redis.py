@@ -10,7 +10,7 @@ Expired records go by themselves, so there is nothing to prune.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -177,17 +177,17 @@ class RedisBackend(Backend):
             return link.heads(command.keys)
         return link.clock()
 
-    async def aperform(self, command: Command) -> Any:
+    def aperform(self, command: Command) -> Coroutine[Any, Any, Any]:
         kind, link = type(command), self._async_link
         if kind is Lua:
-            return await link.call(command)
+            return link.call(command)
         if kind is Many:
-            return await link.call_many(command.commands)
+            return link.call_many(command.commands)
         if kind is Scan:
-            return await link.scan(command)
+            return link.scan(command)
         if kind is Heads:
-            return await link.heads(command.keys)
-        return await link.clock()
+            return link.heads(command.keys)
+        return link.clock()
 
     def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
         return self._link.call_many(commands)

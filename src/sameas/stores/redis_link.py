@@ -248,7 +248,8 @@ class ServerLink:
 class _Loop:
     """The connections of one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, running: asyncio.AbstractEventLoop) -> None:
+        self.running = running
         self.idle: list[AsyncWire] = []
         self.open = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
@@ -276,17 +277,32 @@ class AsyncServerLink:
         self._at_most = at_most
         self._strict = self._unchecked = strict
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
+        self._last: _Loop | None = None
         self._inherited: list[Any] = []
         renew_after_fork(self)
 
     def after_fork(self) -> None:
         self._inherited.append(self._loops)
         self._loops = WeakKeyDictionary()
+        self._last = None
 
     async def call(self, command: Lua) -> Any:
         loop = self._loop()
         try:
-            return await self._call(loop, command)
+            # What nearly always happens is said here at once: an idle connection, a script that the server knows.
+            if command.wait or not loop.idle:
+                return await self._call(loop, command)
+            wire = loop.idle.pop()
+            try:
+                packed = pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args))
+                (reply,) = await wire.ask(packed, within=self._timeout)
+            finally:
+                self._give_back(loop, wire)
+            if not isinstance(reply, RedisError):
+                return reply
+            if isinstance(reply, NoScriptError):
+                return await self._call(loop, command)
+            raise reply
         except UNCERTAIN:
             self._drop_idle(loop)
         except RedisError as error:
@@ -335,32 +351,30 @@ class AsyncServerLink:
 
     def _loop(self) -> _Loop:
         running = asyncio.get_running_loop()
+        # The loop that asked last is nearly always the only one: looking it up costs more than the rest.
+        if self._last is not None and self._last.running is running:
+            return self._last
         loop = self._loops.get(running)
         if loop is None:
-            loop = self._loops[running] = _Loop()
+            loop = self._loops[running] = _Loop(running)
+        self._last = loop
         return loop
 
     async def _call(self, loop: _Loop, command: Lua) -> Any:
-        if command.wait:
-            waiting = ("WAIT", command.wait, self._wait_ms)
-            replies = await self._exchange(loop, [remembered(command), waiting])
-            if isinstance(replies[0], NoScriptError):
-                replies = await self._exchange(loop, [in_full(command), waiting])
+        waiting = [("WAIT", command.wait, self._wait_ms)] if command.wait else []
+        replies = await self._exchange(loop, [remembered(command), *waiting])
+        if isinstance(replies[0], NoScriptError):
+            replies = await self._exchange(loop, [in_full(command), *waiting])
+        if waiting:
             return acknowledged(command, replies)
-        wire = loop.idle.pop() if loop.idle else await self._take(loop)
-        try:
-            packed = pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args))
-            try:
-                return await wire.ask(packed, within=self._timeout)
-            except NoScriptError:
-                return await wire.ask(pack(in_full(command)), within=self._timeout)
-        finally:
-            self._give_back(loop, wire)
+        if isinstance(replies[0], RedisError):
+            raise replies[0]
+        return replies[0]
 
     async def _exchange(self, loop: _Loop, requests: Sequence[Request]) -> list[Any]:
         wire = await self._take(loop)
         try:
-            return await wire.ask_many(requests, within=self._timeout)
+            return await wire.ask(b"".join(map(pack, requests)), within=self._timeout, count=len(requests))
         finally:
             self._give_back(loop, wire)
 
@@ -397,7 +411,8 @@ class AsyncServerLink:
         wire = await AsyncWire.open(self._make(**self._settings))
         try:
             if self._unchecked:
-                refuse(await wire.ask_many(QUESTIONS, within=self._timeout))
+                questions = b"".join(map(pack, QUESTIONS))
+                refuse(await wire.ask(questions, within=self._timeout, count=len(QUESTIONS)))
                 self._unchecked = False
         except BaseException:
             wire.close()
@@ -405,10 +420,11 @@ class AsyncServerLink:
         return wire
 
     def _give_back(self, loop: _Loop, wire: AsyncWire) -> None:
-        if wire.broken:
-            loop.open -= 1
-        else:
+        if wire.usable:
             loop.idle.append(wire)
+        else:
+            wire.close()
+            loop.open -= 1
         if loop.waiting:
             loop.freed()
 

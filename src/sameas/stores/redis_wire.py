@@ -94,6 +94,8 @@ class AsyncWire(asyncio.Protocol):
         self._replies: list[Any] = []
         self._wanted = 0
         self._answered: asyncio.Future[list[Any]] | None = None
+        self._due = 0.0
+        self._watching = False
         self.broken = False
         self._transport.set_protocol(self)
 
@@ -106,53 +108,57 @@ class AsyncWire(asyncio.Protocol):
             await connection.disconnect(nowait=True)
             raise
 
-    async def ask(self, packed: bytes, *, within: float) -> Any:
-        """One request and its reply; a refusal is raised."""
-        (reply,) = await self._exchange(packed, 1, within)
-        if isinstance(reply, RedisError):
-            raise reply
-        return reply
+    @property
+    def usable(self) -> bool:
+        """Whether another may have it: a reply that is still to come must not meet the next caller."""
+        return not self.broken and self._answered is None
 
-    async def ask_many(self, requests: Sequence[Request], *, within: float) -> list[Any]:
-        """Requests in one go; the reply to one that was refused is its error."""
-        return await self._exchange(b"".join(map(pack, requests)), len(requests), within)
+    def ask(self, packed: bytes, *, within: float, count: int = 1) -> asyncio.Future[list[Any]]:
+        """So many requests, and the replies to come; the reply to one that was refused is its error."""
+        if self.broken:
+            raise redis.ConnectionError(_CLOSED)
+        loop = self._loop
+        self._answered = answered = loop.create_future()
+        self._replies, self._wanted = [], count
+        self._due = loop.time() + within
+        # One timer for all that is asked meanwhile: to set and unset one each time takes longer than to look again.
+        if not self._watching:
+            self._watching = True
+            loop.call_later(within, self._look)
+        self._transport.write(packed)
+        return answered
 
     def close(self) -> None:
         self.broken = True
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        answered = self._answered
+        replies, reader = self._replies, self._reader
         try:
-            self._reader.feed(data)
-            while (reply := self._reader.gets()) is not False:
-                self._replies.append(reply)
+            reader.feed(data)
+            while (reply := reader.gets()) is not False:
+                replies.append(reply)
         except RedisError as error:
             self._fail(error)
             return
-        if answered is not None and len(self._replies) >= self._wanted and not answered.done():
-            answered.set_result(self._replies)
+        answered = self._answered
+        if answered is not None and len(replies) >= self._wanted and not answered.done():
+            self._answered = None
+            answered.set_result(replies)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail(redis.ConnectionError(_CLOSED if exc is None else str(exc)))
 
-    async def _exchange(self, packed: bytes, count: int, within: float) -> list[Any]:
-        if self.broken:
-            raise redis.ConnectionError(_CLOSED)
-        self._replies, self._wanted = [], count
-        answered: asyncio.Future[list[Any]] = self._loop.create_future()
-        self._answered = answered
-        timer = self._loop.call_later(within, self._fail, redis.TimeoutError(_TOO_LATE))
-        self._transport.write(packed)
-        try:
-            return await answered
-        except BaseException:
-            # A reply that is still to come must not meet the next caller.
-            self.close()
-            raise
-        finally:
-            timer.cancel()
-            self._answered = None
+    def _look(self) -> None:
+        self._watching = False
+        if self._answered is None or self.broken:
+            return
+        left = self._due - self._loop.time()
+        if left > 0:
+            self._watching = True
+            self._loop.call_later(left, self._look)
+        else:
+            self._fail(redis.TimeoutError(_TOO_LATE))
 
     def _fail(self, error: Exception) -> None:
         self.broken = True

@@ -12,17 +12,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
-from sameas.identity.normalize import idempotency_key_header
+from sameas.identity.normalize import Unproved, idempotency_key_header
+from sameas.identity.scope import Case, Principal, current_scope
 from sameas.once.async_engine import AsyncEngine
+from sameas.once.pruning import keep_pruned
 from sameas.tenancy.authenticator import Authenticator
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints
-from sameas.web.frameworks import mount_of
-from sameas.web.openapi import publish_once
+from sameas.web.frameworks import mount_of, owner_of
+from sameas.web.openapi import Place, publish_once
 from sameas.web.problem import Send
-from sameas.web.responder import Responder
+from sameas.web.responder import respond
 from sameas.web.route import RoutePolicy
-from sameas.web.shadow import ShadowLedger, ShadowResponder
+from sameas.web.shadow import ShadowLedger, shadow
 from sameas.web.table import RouteTable
 
 App = Callable[[Any, Any, Any], Awaitable[Any]]
@@ -30,12 +32,14 @@ Mode = Literal["enforce", "shadow", "off"]
 
 # What a server gives a request at shutdown, more or less.
 GRACE_SECONDS: Final = 10.0
+PRUNE_EVERY_SECONDS: Final = 600.0
 
 
 class IdempotencyMiddleware:
     """Pure ASGI. Routes are set by `@idempotent`, by `routes`, and by `defaults`; see `RoutePolicy`.
 
-    `tenant_of` routes a request to a tenant, by its host or path; `any_tenant` allows ids that are no UUIDv7.
+    `tenant_of` routes a request to a tenant, by its host or path; `case_of` finds the case that a principal asks for,
+    as `TenantDirectory.resolve_case` does; `any_tenant` allows ids that are no UUIDv7.
     """
 
     def __init__(
@@ -48,48 +52,76 @@ class IdempotencyMiddleware:
         defaults: RoutePolicy | None = None,
         mode: Mode = "enforce",
         tenant_of: Callable[[Mapping[str, Any]], str | None] | None = None,
+        case_of: Callable[[Principal, Mapping[str, Any]], Awaitable[Case | None]] | None = None,
         any_tenant: bool = True,
         shadow: ShadowLedger | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        prune_every: float | None = PRUNE_EVERY_SECONDS,
     ) -> None:
         if mode not in ("enforce", "shadow", "off"):
             raise ValueError(f"mode must be 'enforce', 'shadow' or 'off', not {mode!r}")
+        if prune_every is not None and not prune_every > 0:
+            raise ValueError("prune_every must be positive, or None where something else prunes")
         self.app = app
         self.engine = engine
         self.authenticator = authenticator
         self.mode = mode
         self.tenant_of = tenant_of
+        self.case_of = case_of
         self.any_tenant = any_tenant
-        self.table = RouteTable(app, routes or {}, defaults or RoutePolicy())
+        self.table = RouteTable(app, routes or {}, defaults or RoutePolicy(), engine=engine)
         self.fingerprints = Fingerprints(engine.secret)
         self.shadow = shadow or ShadowLedger()
         # The handlers that are at work: they are held here, and may outlive their requests.
         self.running: set[asyncio.Task[None]] = set()
         self._grace_seconds = grace_seconds
+        self._prune_every = prune_every
         self._published = mode != "enforce"
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if not self._published:
-            published = publish_once(scope.get("app"), self.table, mount=mount_of(scope))
+            place = Place(mount_of(scope), scope.get("root_path", ""))
+            published = publish_once(owner_of(self.app, scope), self.table, place=place)
             self._published = published or kind == "http"
         if kind == "lifespan":
-            await self.app(scope, self._drained_before_shutdown(receive), send)
+            await self._live(scope, receive, send)
             return
         if kind != "http" or self.mode == "off":
             await self.app(scope, receive, send)
             return
         rule = self.table.find(scope)
         if rule is None:
-            await self.app(scope, receive, send)
+            await self._pass(scope, receive, send)
             return
         keys = idempotency_key_header(scope)
         if not keys and rule.policy.key == "optional":
-            await self.app(scope, receive, send)
+            await self._pass(scope, receive, send)
         elif self.mode == "shadow":
-            await ShadowResponder(self, rule, scope, receive, send).respond(keys)
+            await shadow(self, rule, scope, receive, send, keys)
         else:
-            await Responder(self, rule, scope, receive, send).respond(keys)
+            await respond(self, rule, scope, receive, send, keys)
+
+    async def _pass(self, scope: Any, receive: Receive, send: Send) -> None:
+        """To the application as it is; what it sends out goes on with the request's trace."""
+        unproved = self.unproved(scope)
+        if unproved is None:
+            await self.app(scope, receive, send)
+            return
+        entered = current_scope.set(unproved)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            current_scope.reset(entered)
+
+    def unproved(self, scope: Any, *, scope_name: str | None = None, key: str | None = None) -> Unproved | None:
+        """The scope of a request that nobody authenticated; None where not even its tenant is known."""
+        tenant = self.tenant_of(scope) if self.tenant_of is not None else None
+        if tenant is None:
+            if not self.any_tenant:
+                return None
+            tenant = ""
+        return Unproved(scope, tenant_id=tenant, scope_name=scope_name, key=key, allow_any_tenant=self.any_tenant)
 
     async def drain(self) -> None:
         """Let the handlers that outlived their requests finish, within the grace time; then end them. Their claims are
@@ -104,11 +136,27 @@ class IdempotencyMiddleware:
             if self.running:
                 await asyncio.wait(set(self.running), timeout=self._grace_seconds)
 
-    def _drained_before_shutdown(self, receive: Receive) -> Receive:
-        async def receive_drained() -> Message:
+    async def _live(self, scope: Any, receive: Receive, send: Send) -> None:
+        """From the start of the server to its end: what has expired is removed meanwhile, and handlers are waited for."""
+        pruning: list[asyncio.Task[None]] = []
+
+        async def watched() -> Message:
             message = await receive()
-            if message["type"] == "lifespan.shutdown":
+            if message["type"] == "lifespan.startup" and self.mode != "off" and self._prune_every is not None:
+                pruning.append(asyncio.create_task(keep_pruned(self.engine, every=self._prune_every)))
+            elif message["type"] == "lifespan.shutdown":
+                await _end(pruning)
                 await self.drain()
             return message
 
-        return receive_drained
+        try:
+            await self.app(scope, watched, send)
+        finally:
+            await _end(pruning)
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()

@@ -6,6 +6,7 @@ refused before it fills memory or disk.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from mmap import ACCESS_READ, mmap
@@ -28,33 +29,53 @@ class TooLarge(Exception):
         super().__init__(f"more than {limit} bytes")
 
 
+class NoRoom(OSError):
+    """There is no room for a piece of a body; `message` is the one that could not be held."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        super().__init__("no room for a body")
+
+
 class Disconnected(Exception):
     """The client went away before its request was here."""
 
 
 class Spool:
-    """Bytes that are written once and read as often as needed."""
+    """Bytes that are written once and read as often as needed. `is_whole` says that whoever sends them has sent all."""
 
-    __slots__ = ("_file", "_held", "_map", "size")
+    __slots__ = ("_file", "_held", "_map", "is_whole", "size")
 
     def __init__(self, data: bytes = b"") -> None:
         self._held: list[bytes] = [data] if data else []
         self._file: IO[bytes] | None = None
         self._map: mmap | None = None
+        self.is_whole = False
         self.size = len(data)
 
     def write(self, data: bytes) -> None:
         if not data:
             return
-        self.size += len(data)
         if self._file is None:
-            self._held.append(data)
-            if self.size <= IN_MEMORY:
+            if self.size + len(data) <= IN_MEMORY:
+                self._held.append(data)
+                self.size += len(data)
                 return
-            self._file = TemporaryFile(prefix="sameas-")  # noqa: SIM115  it lives as long as the spool
-            data = b"".join(self._held)
-            self._held = []
-        self._file.write(data)
+            self._to_disk()
+        assert self._file is not None
+        _write_all(self._file, data)
+        self.size += len(data)
+
+    def _to_disk(self) -> None:
+        # Without a buffer, so that what there is no room for is known at once.
+        file = TemporaryFile(prefix="sameas-", buffering=0)  # noqa: SIM115  it lives as long as the spool
+        try:
+            _write_all(file, b"".join(self._held))
+        except BaseException:
+            file.close()
+            raise
+        self._file = file
+        self._held = []
 
     @property
     def on_disk(self) -> bool:
@@ -64,7 +85,6 @@ class Spool:
         """All of it, to search and to hash; from the disk without reading it into memory."""
         if self._file is not None:
             if self._map is None:
-                self._file.flush()
                 self._map = mmap(self._file.fileno(), 0, access=ACCESS_READ)
             return self._map
         if len(self._held) > 1:
@@ -82,7 +102,7 @@ class Spool:
             return
         whole = self.view()
         for at in range(0, self.size, CHUNK):
-            yield whole[at : at + CHUNK]
+            yield whole[at : min(at + CHUNK, self.size)]
 
     def digest(self) -> bytes:
         """SHA-256."""
@@ -101,32 +121,79 @@ class Spool:
             self._file.close()
 
 
-async def read_body(receive: Receive, *, limit: int, declared: bytes = b"") -> Spool:
-    """The whole body of a request; `declared` is its Content-Length, if it has one."""
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+class GivenBody:
+    """A body that was read, given to a handler as a server would give it; then nothing, until the answer is out.
+
+    Where `after` is given, it is what comes after the body, and the rest of one that is not whole; `unheld` is a
+    message that came before that.
+    """
+
+    __slots__ = ("_after", "_answered", "_is_answered", "_is_given", "_pieces", "_spool", "_unheld")
+
+    def __init__(self, spool: Spool, *, after: Receive | None = None, unheld: Message | None = None) -> None:
+        self._spool = spool
+        self._after = after
+        self._unheld = unheld
+        self._pieces: Iterator[bytes] | None = None
+        self._is_given = False
+        self._is_answered = False
+        self._answered: asyncio.Event | None = None
+
+    async def receive(self) -> Message:
+        """The next message for the handler."""
+        spool = self._spool
+        if not self._is_given:
+            if not spool.on_disk and spool.is_whole:
+                self._is_given = True
+                return {"type": "http.request", "body": spool.view(), "more_body": False}
+            self._pieces = self._pieces or spool.chunks()
+            piece = next(self._pieces, None)
+            if piece is not None:
+                return {"type": "http.request", "body": piece, "more_body": True}
+            self._is_given = True
+            if spool.is_whole:
+                return {"type": "http.request", "body": b"", "more_body": False}
+        if self._unheld is not None:
+            message, self._unheld = self._unheld, None
+            return message
+        if self._after is not None:
+            return await self._after()
+        if self._answered is None:
+            self._answered = asyncio.Event()
+            if self._is_answered:
+                self._answered.set()
+        await self._answered.wait()
+        return {"type": "http.disconnect"}
+
+    def answered(self) -> None:
+        """The answer is out: a handler that still listens hears that nobody is there any more."""
+        self._is_answered = True
+        if self._answered is not None:
+            self._answered.set()
+
+    def close(self) -> None:
+        self._spool.close()
+
+
+async def read_body(spool: Spool, receive: Receive, *, limit: int, declared: bytes = b"") -> None:
+    """Read the body of a request, up to a limit; `declared` is its Content-Length, if it has one."""
     # So many digits are over any limit, and int() refuses more than a few thousand.
     if declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
         raise TooLarge(limit)
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body = message.get("body", b"")
-        if len(body) > limit:
-            raise TooLarge(limit)
-        return Spool(body)
-    spool = Spool()
-    try:
-        await _read_into(spool, message, receive, limit)
-    except BaseException:
-        spool.close()
-        raise
-    return spool
-
-
-async def _read_into(spool: Spool, message: Message, receive: Receive, limit: int) -> None:
-    while message["type"] == "http.request":
-        spool.write(message.get("body", b""))
+    while not spool.is_whole:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Disconnected
+        try:
+            spool.write(message.get("body", b""))
+        except OSError as error:
+            raise NoRoom(message) from error
+        spool.is_whole = not message.get("more_body")
         if spool.size > limit:
             raise TooLarge(limit)
-        if not message.get("more_body"):
-            return
-        message = await receive()
-    raise Disconnected

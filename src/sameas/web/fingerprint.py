@@ -28,8 +28,10 @@ from sameas.web.members import usual_members
 from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
 
-# Digests of bodies that came before, so that an equal retry is not parsed again.
-REMEMBERED: Final = 4_096
+# Digests of bodies that came before, so that an equal retry is not parsed again. To remember a short body takes longer
+# than to parse it.
+REMEMBERED: Final = 1_024
+REMEMBERED_FROM: Final = 512
 # Below this the work is done where the request is; above, in a thread.
 AT_ONCE: Final = 32 * 1_024
 # A request line that is longer is not remembered, and a member whose name is longer is not told apart: what a client
@@ -59,7 +61,7 @@ class Fingerprints:
     def __init__(self, secret: bytes) -> None:
         self._mac = _hmac(secret)
         # A field's digest names it and decides nothing: half of an HMAC, under a key of its own, cut short.
-        self._field = hashlib.sha256(_hmac(secret)(b"field").encode()).copy
+        self._field = hashlib.sha256(self._mac(b"field").encode()).copy
         self._seen: OrderedDict[tuple[Any, ...], str] = OrderedDict()
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
@@ -68,17 +70,21 @@ class Fingerprints:
     ) -> str:
         """The fingerprint of a request: `line` is its method, path, query and Content-Type. What is remembered is
         remembered for `whose` it is, so that nobody can tell by the time it takes what others sent."""
-        small = body.size <= AT_ONCE
-        digest = body.digest() if small else await asyncio.to_thread(body.digest)
+        at_once = body.size <= AT_ONCE and not encoding
+        if at_once and body.size < REMEMBERED_FROM:
+            return self._compute(line, encoding, body, policy)
+        digest = body.digest() if at_once else await asyncio.to_thread(body.digest)
         known = (whose, line, encoding, digest, policy.exclude_fields)
-        seen = self._seen.get(known) if _is_short(line) else None
+        seen = self._seen.get(known)
         if seen is not None:
             self._seen.move_to_end(known)
             return seen
-        if small and not encoding:
-            print_ = self._compute(line, encoding, body, policy)
-        else:
-            print_ = await asyncio.to_thread(self._compute, line, encoding, body, policy)
+        compute = self._compute
+        print_ = (
+            compute(line, encoding, body, policy)
+            if at_once
+            else await asyncio.to_thread(compute, line, encoding, body, policy)
+        )
         if _is_short(line):
             self._seen[known] = print_
         if len(self._seen) > REMEMBERED:
@@ -89,9 +95,14 @@ class Fingerprints:
         whole, named = self._line(*line) if _is_short(line) else self._of_line(*line)
         if body.size:
             fields = self._of_body(line[3], encoding, body, policy)
-            names = sorted(fields)
-            whole += b"".join([fields[name] for name in names])
-            named = ",".join([named, *[self._named(name, fields[name]) for name in names]])
+            begun, values, names = self._field, [whole], [named]
+            for name, quoted in _in_order(tuple(fields)):
+                value = fields[name]
+                values.append(value)
+                keyed = begun()
+                keyed.update(value)
+                names.append(f'{quoted}:"{keyed.hexdigest()[:_FIELD_HEX]}"')
+            whole, named = b"".join(values), ",".join(names)
         return f"{self._mac(whole)} {{{named}}}"
 
     def _of_line(self, method: str, path: str, query: bytes, content_type: bytes) -> tuple[bytes, str]:
@@ -99,12 +110,13 @@ class Fingerprints:
         kind = essence(content_type)
         fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
         values = {name: _labelled(value.encode("utf-8", "surrogatepass")) for name, value in fields.items()}
-        return b"".join(values.values()), ",".join([self._named(name, value) for name, value in values.items()])
+        named = ",".join([f'"{name}":{self._named(value)}' for name, value in values.items()])
+        return b"".join(values.values()), named
 
-    def _named(self, name: str, value: bytes) -> str:
+    def _named(self, value: bytes) -> str:
         keyed = self._field()
         keyed.update(value)
-        return f'{_quoted(name)}:"{keyed.hexdigest()[:_FIELD_HEX]}"'
+        return f'"{keyed.hexdigest()[:_FIELD_HEX]}"'
 
     def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Fields:
         if encoding in _WINDOWS:
@@ -124,7 +136,7 @@ class Fingerprints:
         data = body.view()[:]
         members = None if exclusions else usual_members(data)
         if members is not None and _may_be_named(members):
-            return {_shown(name): pair for name, pair in members.items()}
+            return members if ":" not in "".join(members) else {_shown(name): each for name, each in members.items()}
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -194,9 +206,10 @@ def _part(name: str, digest: bytes) -> bytes:
     return b"part" + _labelled(name.encode("utf-8", "surrogatepass")) + digest
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _quoted(name: str) -> str:
-    return msgspec.json.encode(name).decode()
+@lru_cache(maxsize=256)
+def _in_order(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The names of fields in the order in which they count, and each as JSON writes it."""
+    return [(name, msgspec.json.encode(name).decode()) for name in sorted(names)]
 
 
 def _shown(name: str) -> str:

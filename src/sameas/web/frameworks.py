@@ -7,23 +7,30 @@ None is imported: whoever uses one has imported it. A path that a known framewor
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 Scope = Mapping[str, Any]
+
+# More middlewares than anybody stacks; a circle of them ends too.
+_MAX_WRAPPED: Final = 100
+_REGEX: Final = re.compile(r"[\\^$()]")
 
 
 class Found(Struct, frozen=True):
     """An endpoint, if it is known, and the template of its path. `by_path` is False where the host decides too; `host`
-    is the pattern of the host that led there."""
+    is the pattern of the host that led there. `known` is False where the template is no framework's own, or is one that
+    cannot be compared with another."""
 
     endpoint: Any
     template: str
     by_path: bool = True
     host: str = ""
+    known: bool = True
 
 
 NOWHERE: Final = Found(None, "")
@@ -33,17 +40,46 @@ def find_endpoint(app: Any, scope: Scope) -> Found:
     """What will answer a request; `app` is what the middleware wraps."""
     handler = scope.get("route_handler")
     if handler is not None and "path_template" in scope:
-        return Found(getattr(handler, "fn", handler), scope["path_template"])
-    owner = scope.get("app")
-    for candidate in (owner, app):
-        routes = getattr(candidate, "routes", None)
-        if routes is not None and _is(candidate, "starlette"):
-            return _in_starlette(_flat(routes), scope, _route_path(scope))
+        return Found(handler, scope["path_template"])
+    # What is wrapped first: the scope's may be one that this is mounted in.
+    for candidate in (unwrapped(app), unwrapped(scope.get("app"))):
         if _is(candidate, "litestar"):
             return _in_litestar(candidate, scope)
         if _is(candidate, "django"):
             return _in_django(scope)
-    return Found(None, scope["path"])
+        if candidate is not None:
+            return _in_starlette(_flat(candidate.routes), scope, _route_path(scope))
+    return Found(None, scope["path"], known=False)
+
+
+def unwrapped(app: Any) -> Any:
+    """The application or router of a known framework below other middlewares; None where there is none."""
+    for _ in range(_MAX_WRAPPED):
+        if app is None or _is(app, "litestar") or _is(app, "django"):
+            return app
+        if getattr(app, "routes", None) is not None and _is(app, "starlette"):
+            return app
+        app = getattr(app, "app", None)
+    return None
+
+
+def owner_of(app: Any, scope: Scope) -> Any:
+    """The application that a middleware around `app` belongs to: the one that it wraps, or the one whose middleware
+    it is."""
+    inner, outer = unwrapped(app), scope.get("app")
+    return outer if inner is None or inner is getattr(outer, "router", None) else inner
+
+
+def mounted(routes: Iterable[Any], prefix: str = "", host: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Every application that Starlette or FastAPI mounted below: its host's pattern, where it is, and itself."""
+    for route in _flat(routes):
+        if getattr(route, "routes", None) is None or getattr(route, "app", None) is None:
+            continue
+        path, at = prefix + _mount_path(route), host + (getattr(route, "host", None) or "")
+        inner = unwrapped(route.app)
+        if inner is not None:
+            yield at, path, inner
+        yield from mounted(route.routes, path, at)
 
 
 def leaves(routes: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, frozenset[str], Any]]:
@@ -52,9 +88,14 @@ def leaves(routes: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, froze
         inner = getattr(route, "routes", None)
         path = getattr(route, "path_format", None) or getattr(route, "path", "") or ""
         if inner is not None:
-            yield from leaves(inner, prefix + path.removesuffix("/{path}"))
+            yield from leaves(inner, prefix + _mount_path(route))
         elif getattr(route, "endpoint", None) is not None:
             yield prefix + path, frozenset(getattr(route, "methods", None) or ()), route.endpoint
+
+
+def _mount_path(route: Any) -> str:
+    path = getattr(route, "path_format", None) or getattr(route, "path", None) or ""
+    return str(path).removesuffix("/{path}")
 
 
 def _is(app: Any, framework: str) -> bool:
@@ -86,7 +127,7 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
             by_path = False
             if host.match(host_of(scope)):
                 found = _in_starlette(_flat(inner or ()), scope, path)
-                return Found(found.endpoint, found.template, by_path=False, host=route.host + found.host)
+                return structs.replace(found, by_path=False, host=route.host + found.host)
             continue
         match = route.path_regex.match(path) if hasattr(route, "path_regex") else None
         if match is None:
@@ -97,14 +138,13 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
             if not methods or scope["method"] in methods:
                 return Found(route.endpoint, template, by_path=by_path)
             continue
-        mounted = template.removesuffix("/{path}")
-        rest = "/" + match["path"]
-        if not inner:
+        before, rest = _mount_path(route), "/" + match["path"]
+        if not inner or _is(unwrapped(route.app), "litestar"):
             # Another kind of application: nothing is known of what it holds.
-            return Found(None, mounted + rest, by_path=by_path)
+            return Found(None, before + rest, by_path=by_path, known=False)
         found = _in_starlette(_flat(inner), scope, rest)
-        template = mounted + found.template if found.template else ""
-        return Found(found.endpoint, template, by_path=by_path and found.by_path, host=found.host)
+        template = before + found.template if found.template else ""
+        return structs.replace(found, template=template, by_path=by_path and found.by_path)
     return Found(None, "", by_path=by_path)
 
 
@@ -132,7 +172,7 @@ def _in_litestar(app: Any, scope: Scope) -> Found:
     except Exception:
         # Its own way to say that there is none: not found, or not by this method.
         return NOWHERE
-    return Found(getattr(handler, "fn", handler), template)
+    return Found(handler, template)
 
 
 def _in_django(scope: Scope) -> Found:
@@ -141,4 +181,5 @@ def _in_django(scope: Scope) -> Found:
         match = urls.resolve(_route_path(scope))
     except urls.Resolver404:
         return NOWHERE
-    return Found(match.func, "/" + match.route)
+    # A route that is a regular expression is no template.
+    return Found(match.func, "/" + match.route, known=_REGEX.search(match.route) is None)

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from sameas.web.frameworks import leaves
+from msgspec import Struct, structs
+
+from sameas.web.frameworks import leaves, mounted
 from sameas.web.problem import MEDIA_TYPE
 from sameas.web.route import MAX_KEY, USUAL_KEY, RoutePolicy
-from sameas.web.table import RouteTable
+from sameas.web.table import RouteTable, Rule
 
 HEADER: Final = "Idempotency-Key"
 _SCHEMA: Final = "IdempotencyProblem"
@@ -44,9 +46,29 @@ REPLIES: Final = {
 }
 
 
-def publish_once(app: Any, table: RouteTable, *, mount: str = "") -> bool:
-    """Amend the documents that a FastAPI application gives out from now on; False where `app` is none. `mount` is where
-    it is mounted within another, which is a part of the names of its scopes."""
+class Place(Struct, frozen=True):
+    """Where an application is. `mount` is where the one that has the middleware is mounted within others, `root` the same
+    with what the deployment put before; `below` is where this one is mounted within that, `host` its host's pattern."""
+
+    mount: str = ""
+    root: str = ""
+    below: str = ""
+    host: str = ""
+
+
+HERE: Final = Place()
+
+
+def publish_once(app: Any, table: RouteTable, *, place: Place = HERE) -> bool:
+    """Amend the documents that a FastAPI application and those mounted below it give out from now on; False where there
+    is none."""
+    found = _publish(app, table, place)
+    for host, below, inner in mounted(getattr(app, "routes", None) or ()):
+        found |= _publish(inner, table, structs.replace(place, below=below, host=host))
+    return found
+
+
+def _publish(app: Any, table: RouteTable, place: Place) -> bool:
     openapi: Callable[[], dict[str, Any]] | None = getattr(app, "openapi", None)
     if openapi is None or not callable(openapi) or not hasattr(app, "openapi_schema"):
         return False
@@ -55,23 +77,24 @@ def publish_once(app: Any, table: RouteTable, *, mount: str = "") -> bool:
     document = openapi
 
     def amended() -> dict[str, Any]:
-        return amend(document(), app, table, mount=mount)
+        return amend(document(), app, table, place=place)
 
     setattr(amended, _PUBLISHED, True)
     app.openapi = amended
     return True
 
 
-def amend(document: dict[str, Any], app: Any, table: RouteTable, *, mount: str = "") -> dict[str, Any]:
+def amend(document: dict[str, Any], app: Any, table: RouteTable, *, place: Place = HERE) -> dict[str, Any]:
     """The document, with the contract of every route that the table has a policy for."""
     found = False
     for template, methods, endpoint in leaves(app.routes):
         operations = document.get("paths", {}).get(template, {})
-        for method in methods:
-            operation = operations.get(method.lower())
-            policy = table.policy_of(method, template, endpoint) if operation is not None else None
-            if policy is not None:
-                _describe(operation, policy, f"{method} {mount}{template}")
+        for method in methods & {name.upper() for name in operations}:
+            rule = table.rule_of(
+                method, place.below + template, endpoint, mount=place.mount, root=place.root, host=place.host
+            )
+            if rule is not None:
+                _describe(operations[method.lower()], rule)
                 found = True
     if found:
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
@@ -87,7 +110,8 @@ def _header_pattern(policy: RoutePolicy) -> str:
     return f"^(?:{quoted}|{token}|{uuid})$"
 
 
-def _describe(operation: dict[str, Any], policy: RoutePolicy, name: str) -> None:
+def _describe(operation: dict[str, Any], rule: Rule) -> None:
+    policy = rule.policy
     parameters = operation.setdefault("parameters", [])
     if policy.key != "content" and not any(
         each.get("in") == "header" and each.get("name", "").lower() == HEADER.lower() for each in parameters
@@ -116,7 +140,7 @@ def _describe(operation: dict[str, Any], policy: RoutePolicy, name: str) -> None
             headers["X-Idempotency-Replayed"] = {"schema": {"type": "string", "enum": ["true", "false"]}}
             headers["Idempotency-Expires"] = {"schema": {"type": "string"}, "description": "An HTTP date"}
     operation["x-idempotency"] = {
-        "scope": policy.scope or name,
+        "scope": rule.scope_name,
         "key": policy.key,
-        "expiresAfterSeconds": None if policy.expires_after == inf else policy.expires_after,
+        "expiresAfterSeconds": None if rule.expires_after == inf else rule.expires_after,
     }

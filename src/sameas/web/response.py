@@ -148,3 +148,19 @@ def with_length(kept: Kept, body: bytes) -> list[tuple[bytes, bytes]]:
     headers = [pair for pair in headers if pair[0] != b"content-length"]
     headers.append((b"content-length", b"%d" % len(body)))
     return headers
+
+
+def with_member(headers: Headers, body: bytes, value: bytes) -> bytes:
+    """A JSON object with the member `idempotency_replayed`; anything else as it is."""
+    kind = encoding = b""
+    for name, text in headers:
+        if name == b"content-type":
+            kind = text.partition(b";")[0].strip().lower()
+        elif name == b"content-encoding":
+            encoding = text
+    start, end = body.lstrip(), body.rstrip()
+    is_object = start.startswith(b"{") and end.endswith(b"}") and b'"idempotency_replayed"' not in body
+    if encoding or not is_object or not (kind == b"application/json" or kind.endswith(b"+json")):
+        return body
+    comma = b"" if not end[:-1].rstrip()[1:].strip() and start[1:].lstrip().startswith(b"}") else b","
+    return end[:-1] + comma + b'"idempotency_replayed":' + value + b"}"

@@ -12,8 +12,9 @@ from math import inf
 from typing import Any, Final, Literal, TypeVar
 
 from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.normalize import Starts
 from sameas.identity.scope import check_scope_name
-from sameas.once.policy import DAY, OnBusy
+from sameas.once.policy import OnBusy
 from sameas.web.response import kept_names
 
 E = TypeVar("E", bound=Callable[..., Any])
@@ -50,9 +51,10 @@ class RoutePolicy:
     # `content`: the request itself is the key, whether or not one is sent. `off`: the route is left alone.
     key: Literal["optional", "required", "content", "off"] = "optional"
     methods: Iterable[str] = UNSAFE
-    # `inf` keeps answers until they are forgotten.
-    expires_after: float = DAY
-    # None leaves it to the engine's policy for the scope.
+    # None leaves it to the engine's policy for the scope, which is 24 hours unless it says otherwise; `inf` keeps answers
+    # until they are forgotten.
+    expires_after: float | None = None
+    # None leaves these to the engine too.
     lease: float | None = None
     on_busy: OnBusy | None = None
     wait_for: float = 30.0
@@ -61,6 +63,9 @@ class RoutePolicy:
     shared: bool = False
     # Whether it may be called by nobody in particular, where there is an authenticator.
     public: bool = False
+    # Whether a request must name a case that its principal may see, and whether it starts a run.
+    case_required: bool = False
+    starts: Starts | None = None
     body_limit: int = 10 * MEGABYTE
     # Source document 003: a body of up to a megabyte is kept.
     keep_limit: int = MEGABYTE
@@ -89,9 +94,10 @@ class RoutePolicy:
         ):
             if value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
-        if not self.expires_after > 0 or self.wait_for < 0:
+        lasts = inf if self.expires_after is None else self.expires_after
+        if not lasts > 0 or self.wait_for < 0:
             raise ValueError("expires_after must be positive and wait_for must not be negative")
-        if self.lease is not None and not 0 < self.lease <= self.expires_after:
+        if self.lease is not None and not 0 < self.lease <= lasts:
             raise ValueError("lease must be positive and not longer than expires_after")
         if self.body_limit < 0 or self.keep_limit < 0:
             raise ValueError("body_limit and keep_limit must not be negative")
@@ -103,11 +109,6 @@ class RoutePolicy:
         object.__setattr__(self, "exclude_fields", tuple(self.exclude_fields))
         object.__setattr__(self, "exclusions", compile_exclusions(self.exclude_fields))
         object.__setattr__(self, "pattern", re.compile(self.key_pattern))
-
-    @property
-    def retention(self) -> float | None:
-        """How long an answer is kept, as the engine says it."""
-        return None if self.expires_after == inf else self.expires_after
 
 
 def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callable[[E], E]:
@@ -126,8 +127,8 @@ def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callabl
 
 def marked(endpoint: Any, method: str = "") -> RoutePolicy | None:
     """The policy that an endpoint is marked with: a function, a class, or a class's method for an HTTP method."""
-    # A view of Django's knows its class, a partial its function.
-    for owner in (endpoint, getattr(endpoint, "view_class", None), getattr(endpoint, "func", None)):
+    # A handler of Litestar's and a partial know their function, a view of Django's its class.
+    for owner in (endpoint, *(getattr(endpoint, name, None) for name in ("fn", "view_class", "func"))):
         for candidate in (getattr(owner, method.lower(), None) if method else None, owner):
             found = getattr(candidate, MARK, None)
             if isinstance(found, RoutePolicy):

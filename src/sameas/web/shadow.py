@@ -14,21 +14,26 @@ they would be, so that the day of switching to `enforce` starts with what is kno
 from __future__ import annotations
 
 import logging
-import sys
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
 from sameas.once.call import ProcessingRecord
+from sameas.once.context import WORKING
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
-from sameas.web.capture import Disconnected, Message, Spool
-from sameas.web.problem import Problem
-from sameas.web.responder import NotKept, Responder
+from sameas.web.asking import Asking
+from sameas.web.capture import Disconnected, GivenBody, Message, NoRoom, Receive
+from sameas.web.problem import Problem, Send
+from sameas.web.recording import NotHttp, NotKept, Recording
 from sameas.web.response import Kept
+from sameas.web.table import Rule
+
+if TYPE_CHECKING:
+    from sameas.web.asgi import IdempotencyMiddleware
 
 _LOG = logging.getLogger("sameas")
 
@@ -73,69 +78,92 @@ class SilentHandler(Exception):
     """A handler ended without an answer."""
 
 
-class ShadowResponder(Responder):
-    """A request that is run whatever the record says."""
-
-    __slots__ = ("_began",)
-
-    async def respond(self, keys: tuple[bytes, ...]) -> None:
-        self._began: ProcessingRecord | AsyncHeld | Problem
+async def shadow(
+    home: IdempotencyMiddleware,
+    rule: Rule,
+    scope: dict[str, Any],
+    receive: Receive,
+    send: Send,
+    keys: tuple[bytes, ...],
+) -> None:
+    """Run a request whatever the record says, and tell the ledger what `enforce` would have done."""
+    asking = Asking(home, rule, scope)
+    unheld: Message | None = None
+    began: ProcessingRecord | AsyncHeld | Problem
+    try:
         try:
-            key = self._key(keys)
-            ctx = None if self._home.authenticator is None else await self._authenticate(key)
-            # A body over the limit is read to its end as well: the handler is to have it.
-            self._began = await self._begin(key, ctx, {**self._rule.options, "on_busy": "refuse"}, limit=sys.maxsize)
+            asking.read_key(keys)
+            ctx = await asking.enter()
+            began = await asking.begin(receive, ctx, {**rule.options, "on_busy": "refuse"})
         except Problem as problem:
-            self._began = problem
+            began = problem
         except Disconnected:
             return
+        except NoRoom as error:
+            began, unheld = Problem(503, "no-room", str(error)), error.message
+        except Exception as error:
+            _LOG.warning("shadow: a request could not be looked up: %s", type(error).__name__)
+            began = Problem(500, type(error).__name__, "")
+        body = GivenBody(asking.body, after=receive, unheld=unheld)
+        await Shadowing(home, rule, began).run(scope, body, send)
+    finally:
+        asking.leave()
+
+
+class Shadowing:
+    """One handler that runs as before, and its answer, watched."""
+
+    __slots__ = ("_began", "_home", "_recording", "_rule", "_send", "_settled")
+
+    def __init__(self, home: IdempotencyMiddleware, rule: Rule, began: ProcessingRecord | AsyncHeld | Problem) -> None:
+        self._home = home
+        self._rule = rule
+        self._began = began
+        self._recording = Recording(most=rule.policy.keep_limit)
+        self._settled = False
+
+    async def run(self, scope: dict[str, Any], body: GivenBody, send: Send) -> None:
+        self._send = send
         held = self._began if isinstance(self._began, AsyncHeld) else None
-        if self._body is not None:
-            self._left = self._body.chunks()
+        before = WORKING.get()
+        if held is not None:
+            held.enter()
         try:
-            await self._home.app(self._scope, self._give, self._watch)
+            await self._home.app(scope, body.receive, self._watch)
         except BaseException as error:
             if held is not None and not self._settled:
                 self._settled = True
-                await held.give_back(error)
+                with suppress(type(error)):
+                    await held.give_back(error)
             raise
         finally:
-            for spool in (self._body, self._recorded):
-                if spool is not None:
-                    spool.close()
+            WORKING.set(before)
+            self._recording.close()
         if held is not None and not self._settled:
             self._settled = True
             with suppress(SilentHandler):
                 await held.give_back(SilentHandler())
 
-    async def _give(self) -> Message:
-        """The body that was read, then whatever the client does."""
-        if self._body is None or self._read:
-            return await self._receive()
-        return await super()._give()
-
     async def _watch(self, message: Message) -> None:
         """Sent on at once, and recorded."""
         kind = message["type"]
-        last = False
-        if kind == "http.response.start":
-            self._status = message["status"]
-            self._headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
-            self._recorded = Spool()
-        elif kind == "http.response.body" and self._recorded is not None:
-            self._record(message.get("body", b""))
-            last = not message.get("more_body")
+        if not self._settled:
+            try:
+                if kind == "http.response.start":
+                    self._recording.open(message)
+                elif kind == "http.response.body":
+                    self._recording.write(message.get("body", b""))
+            except NotHttp:
+                # The server will say so itself.
+                pass
         await self._send(message)
-        if last and not self._settled:
+        if kind == "http.response.body" and not message.get("more_body") and not self._settled:
             self._settled = True
-            await self._judge()
-
-    async def _judge(self) -> None:
-        self._home.shadow.add(await self._verdict())
+            self._home.shadow.add(await self._verdict())
 
     async def _verdict(self) -> Shadowed:
         name, began = self._rule.scope_name, self._began
-        kept = self._kept(self._recorded or Spool())
+        kept = self._recording.kept(self._rule)
         if isinstance(began, Problem):
             verdict: Verdict = "in-progress" if began.code == "in-progress" else "refused"
             return Shadowed(name, verdict, began.status, began.code)
@@ -143,7 +171,7 @@ class ShadowResponder(Responder):
             differs = _differences(began.result, kept)
             return Shadowed(name, "replay-different" if differs else "replay-equal", began.result.status, "", differs)
         try:
-            if self._policy.keeps(self._status):
+            if self._rule.policy.keeps(kept.status):
                 await began.finish(kept)
             else:
                 await began.give_back(NotKept())
@@ -151,7 +179,7 @@ class ShadowResponder(Responder):
             pass
         except SameasError as error:
             return Shadowed(name, "refused", 0, type(error).__name__)
-        return Shadowed(name, "fresh", self._status)
+        return Shadowed(name, "fresh", kept.status)
 
 
 def _differences(then: Kept, now: Kept) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A Starlette application behind the middleware, to be served by a real uvicorn in a process of its own.
 
-Its store is the URL in HTTP_TEST_STORE; each run of a handler is a line in the file HTTP_TEST_RUNS.
+Its store is the URL in HTTP_TEST_STORE; each run of a handler is a line in the file HTTP_TEST_RUNS. Every observer that
+is shipped is told, and writes to the folder `observed` beside that file.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from starlette.routing import Route
 from sameas import AsyncEngine, open_async_store
 from sameas.identity.scope import Principal
 from sameas.web import IdempotencyMiddleware, idempotent
+from tests.servers.every_observer import every_observer
 
 
 class Desk:
@@ -27,7 +29,7 @@ class Desk:
 def make_app() -> Starlette:
     store, runs = os.environ["HTTP_TEST_STORE"], Path(os.environ["HTTP_TEST_RUNS"])
     gate = Path(os.environ.get("HTTP_TEST_GATE", "/nonexistent"))
-    engine = AsyncEngine(open_async_store(store))
+    engine = AsyncEngine(open_async_store(store), observers=every_observer(runs.parent / "observed"))
 
     def ran(name):
         with runs.open("a") as file:

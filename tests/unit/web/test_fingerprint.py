@@ -108,18 +108,25 @@ async def test_an_equal_body_is_parsed_once(monkeypatch):
     parsed = []
     monkeypatch.setattr(module, "parse_json", lambda data: parsed.append(data) or json.loads(data))
     prints = Fingerprints(b"")
-    first = await of(b'{"a": 1.0}', prints=prints)
-    assert await of(b'{"a": 1.0}', prints=prints) == first
+    body = b'{"a": 1.0, "b": "%b"}' % (b"x" * module.REMEMBERED_FROM)
+    first = await of(body, prints=prints)
+    assert await of(body, prints=prints) == first
     assert len(parsed) == 1
-    await of(b'{"a":  1.0}', prints=prints)
+    await of(body.replace(b" ", b"  "), prints=prints)
     assert len(parsed) == 2
+
+
+async def test_a_short_body_is_not_worth_remembering():
+    prints = Fingerprints(b"")
+    await of(b'{"a": 1}', prints=prints)
+    assert not prints._seen
 
 
 async def test_what_is_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(module, "REMEMBERED", 10)
     prints = Fingerprints(b"")
     for number in range(30):
-        await of(b"%d" % number, prints=prints)
+        await of(b'"%b"' % (b"x" * (module.REMEMBERED_FROM + number)), prints=prints)
     assert len(prints._seen) == 10
 
 

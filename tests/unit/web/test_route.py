@@ -5,13 +5,19 @@ from math import inf
 import pytest
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Host, Mount, Route, Router
 
+from sameas import AsyncEngine
 from sameas.identity.scope import ScopeError
+from sameas.once.policy import Policy
+from sameas.once.store import AsyncStore
+from sameas.stores.memory import MemoryBackend
 from sameas.web import table as module
 from sameas.web.route import RoutePolicy, every_status, idempotent, marked, settled_statuses
-from sameas.web.table import RouteTable
+from sameas.web.table import RouteTable, Rule
 from tests.unit.web.asking import http_scope
 
 
@@ -47,9 +53,33 @@ def test_which_statuses_are_kept():
     assert every_status(500)
 
 
-def test_forever_is_until_forgotten():
-    assert RoutePolicy(expires_after=inf).retention is None
-    assert RoutePolicy().retention == 86_400
+ENGINE = AsyncEngine(
+    AsyncStore(MemoryBackend()),
+    policy=Policy(retention=7_200),
+    policies={"hour": Policy(retention=3_600, lease=90), "ever": Policy(retention=None)},
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine", "expires_after", "options"),
+    [
+        ({}, None, 86_400, {}),
+        ({}, ENGINE, 7_200, {}),
+        ({"scope": "hour"}, ENGINE, 3_600, {}),
+        ({"scope": "ever"}, ENGINE, inf, {}),
+        ({"scope": "hour", "expires_after": 100}, ENGINE, 100, {"retention": 100}),
+        ({"scope": "hour", "expires_after": inf}, ENGINE, inf, {"retention": None}),
+        # A record must not go before the lease on it.
+        ({"scope": "hour", "expires_after": 70}, ENGINE, 70, {"retention": 70, "lease": 70}),
+        ({"scope": "hour", "lease": 10}, ENGINE, 3_600, {"lease": 10}),
+    ],
+)
+def test_a_route_that_says_nothing_of_expiry_and_lease_leaves_them_to_the_engine(
+    settings, engine, expires_after, options
+):
+    rule = Rule(RoutePolicy(**settings), "POST", "/orders", engine=engine)
+    assert rule.expires_after == expires_after
+    assert {name: rule.options[name] for name in ("retention", "lease") if name in rule.options} == options
 
 
 def test_a_mark_changes_nothing_else():
@@ -91,8 +121,8 @@ APP = Starlette(
 )
 
 
-def find(path, method="POST", routes=None, defaults=None, app=APP, **scope):
-    rule = RouteTable(app, routes or {}, defaults or RoutePolicy()).find(http_scope(path, method, **scope))
+def find(path, method="POST", routes=None, defaults=None, app=APP, where=None):
+    rule = RouteTable(app, routes or {}, defaults or RoutePolicy()).find(http_scope(path, method, **where or {}))
     return rule and (rule.scope_name, rule.template)
 
 
@@ -130,6 +160,55 @@ def test_the_table_wins_over_the_mark_and_the_mark_over_the_defaults():
     assert find("/orders", defaults=RoutePolicy(scope="d")) == ("create_order", "/orders")
     assert find("/orders/7/pay", defaults=RoutePolicy(scope="d")) == ("d", "/orders/{id}/pay")
     assert find("/orders", routes={"/orders": RoutePolicy(key="off")}) is None
+
+
+@idempotent(key="off")
+async def export(request): ...
+
+
+SHOP = Starlette(
+    routes=[
+        Route("/orders/export", export, methods=["POST"]),
+        Route("/orders/{id:int}", plain, methods=["POST"]),
+        Mount("/shop/{name}", app=Starlette(routes=[Route("/orders/{id}", plain, methods=["POST"])])),
+    ]
+)
+
+
+@pytest.mark.parametrize("line", ["/orders/{order_id}", "/orders/{id:int}", "/orders/<int:id>"])
+def test_a_line_is_for_the_endpoint_of_its_template_and_for_no_other_that_its_pattern_would_fit(line):
+    routes = {f"POST {line}": RoutePolicy(key="required")}
+    assert find("/orders/7", app=SHOP, routes=routes) == ("POST /orders/{id}", "/orders/{id}")
+    assert find("/orders/export", app=SHOP, routes=routes) is None
+    assert find("/shop/a/orders/7", app=SHOP, routes=routes, defaults=RoutePolicy(key="off")) is None
+    below = {f"POST /shop/{{shop}}{line}": RoutePolicy(scope="below")}
+    assert find("/shop/a/orders/7", app=SHOP, routes=below) == ("below", "/shop/{name}/orders/{id}")
+
+
+@pytest.mark.parametrize("line", ["/orders/{n}", "/shop/{shop}/orders/{n}", "/proxy/shop/{shop}/orders/{n}"])
+def test_a_line_within_a_mounted_application_may_begin_with_where_it_is_mounted(line):
+    inner = Starlette(routes=[Route("/orders/{id}", plain, methods=["POST"])])
+    routes = {line: RoutePolicy(scope="pay")}
+    where = {"root_path": "/proxy/shop/a", "app_root_path": "/proxy", "app": inner}
+    assert find("/proxy/shop/a/orders/7", app=inner, routes=routes, where=where) == ("pay", "/shop/a/orders/{id}")
+    where = {"root_path": "/proxy/sale/a", "app_root_path": "/proxy", "app": inner}
+    other = find("/proxy/sale/a/orders/7", app=inner, routes=routes, defaults=RoutePolicy(key="off"), where=where)
+    assert other == (("pay", "/sale/a/orders/{id}") if line == "/orders/{n}" else None)
+
+
+def test_a_line_for_what_no_framework_knows_is_compared_with_the_path():
+    routes = {"POST /other/{thing}": RoutePolicy(scope="other"), "/webhook": RoutePolicy(scope="hook")}
+    assert find("/other/deep", routes=routes) == ("other", "/other/{thing}")
+    # A middleware may answer what no route does.
+    assert find("/webhook", routes=routes) == ("hook", "/webhook")
+
+
+def test_an_application_is_found_below_other_middlewares_and_before_one_that_it_is_mounted_in():
+    outer = Starlette(routes=[Route("/orders", plain, methods=["POST"])])
+    wrapped = GZipMiddleware(ServerErrorMiddleware(APP))
+    assert find("/orders", app=wrapped) == ("create_order", "/orders")
+    mounted = {"root_path": "/shop", "app_root_path": "", "app": outer}
+    assert find("/shop/orders", app=wrapped, where=mounted) == ("create_order", "/shop/orders")
 
 
 def test_a_line_with_a_method_acts_on_it_whatever_the_policy_names():

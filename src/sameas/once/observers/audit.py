@@ -1,7 +1,7 @@
 """The audit trail: what became of every record, in order, for as long as the sink keeps it.
 
-What changed nothing is not in it, and neither are payloads, results or fingerprints. Nothing here is ever
-rewritten, rotated or deleted.
+What changed nothing is not in it, and neither are keys, payloads, results or fingerprints: a record is named by its
+digest, which `record_digest` computes from tenant, scope and key. Nothing here is ever rewritten, rotated or deleted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     event: What
     tenant: str | None = None
     scope: str | None = None
-    key: str | None = None
+    record: str | None = None
     attempt: int | None = None
     fence: int | None = None
     # Of what was lost: the write that was refused.
@@ -147,7 +147,7 @@ class AuditObserver:
     def _removed(self, event: Removed) -> None:
         which = event.selection
         if not event.count or (which is None and event.why == "forgotten"):
-            # A single record that was forgotten has been told with its key.
+            # A single record that was forgotten has been told with its digest.
             return
         by = _ACTING.get()
         self._sink.write(
@@ -174,7 +174,7 @@ class AuditObserver:
                 event=what,
                 tenant=identity.tenant,
                 scope=identity.scope,
-                key=identity.key,
+                record=identity.digest.hex(),
                 attempt=claim.attempt,
                 fence=claim.fence,
                 operation=operation,
@@ -195,7 +195,7 @@ class JsonLinesSink:
         self.path = Path(path)
         self._fsync = fsync
         self._torn = False
-        # Readable by its owner: keys and tenants are nobody else's business.
+        # Readable by its owner: who did what, and for whom, is nobody else's business.
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, entry: AuditEntry) -> None:

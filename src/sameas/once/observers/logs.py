@@ -1,7 +1,8 @@
 """Events as structlog's log lines: one for every call that ends, and one for what an operator has to know.
 
-Keys, tenants, scopes and the types of errors are written. Payloads, results, fingerprints and the messages of
-errors are not: a driver's message can hold the values of the statement that failed.
+Tenants, scopes, the digests of records and the types of errors are written. Keys, payloads, results, fingerprints and
+the messages of errors are not: a key is its client's own, and a driver's message can hold the values of the statement
+that failed. Who has a key finds its lines by `record_digest`.
 """
 
 from __future__ import annotations
@@ -83,12 +84,12 @@ class LogObserver:
                 tag=which.tag,
             )
         elif event.why != "forgotten":
-            # A single record that was forgotten has been told with its key.
+            # A single record that was forgotten has been told with its digest.
             self._log.info("records removed", why=event.why, count=event.count)
 
 
 def _names(identity: Identity) -> dict[str, str]:
-    return {"idempotencyKey": identity.key, "tenant": identity.tenant, "scope": identity.scope}
+    return {"record": identity.digest.hex(), "tenant": identity.tenant, "scope": identity.scope}
 
 
 def _kinds(error: BaseException) -> dict[str, str]:

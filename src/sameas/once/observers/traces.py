@@ -1,7 +1,7 @@
 """A span per call, current while the work runs, and a link from every replay to the call that did the work.
 
-The span's traceparent is stored with the record, so the link also holds between processes and days. Keys, tenants
-and scopes are attributes; payloads, results and the messages of errors are not.
+The span's traceparent is stored with the record, so the link also holds between processes and days. Tenants, scopes
+and the digests of records are attributes; keys, payloads, results and the messages of errors are not.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TraceObserver:
 
     def _start(self, started: CallStarted) -> None:
         identity = started.identity
-        attributes = {"sameas.scope": identity.scope, "sameas.key": identity.key}
+        attributes = {"sameas.scope": identity.scope, "sameas.record": identity.digest.hex()}
         if identity.tenant:
             attributes["sameas.tenant"] = identity.tenant
         span = self._tracer.start_span("sameas.call", attributes=attributes)

@@ -1,0 +1,88 @@
+"""The client of one request, as long as it is there: what was done is kept whether or not it can be told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sameas.once.call import ProcessingRecord
+from sameas.web.capture import Message, Spool
+from sameas.web.problem import Problem, Send
+from sameas.web.recording import Recording
+from sameas.web.response import EXPIRES, REPLAYED, TRUNCATED, Kept, http_date, with_length, with_member
+from sameas.web.route import RoutePolicy
+
+FRESH: Final = (REPLAYED, b"false")
+_REPLAYED: Final = (REPLAYED, b"true")
+
+
+class Client:
+    """Where the answer goes."""
+
+    __slots__ = ("_head_only", "_policy", "_send", "is_gone")
+
+    def __init__(self, send: Send, policy: RoutePolicy, *, head_only: bool) -> None:
+        self._send = send
+        self._policy = policy
+        self._head_only = head_only
+        self.is_gone = False
+
+    async def send(self, message: Message) -> None:
+        """A message, if the client is still there."""
+        if self.is_gone:
+            return
+        try:
+            await self._send(message)
+        except OSError:
+            self.is_gone = True
+
+    async def tell(self, problem: Problem) -> None:
+        await problem.answer(self.send, head_only=self._head_only)
+
+    async def give(self, recording: Recording, *, expires_at: int | None = None) -> None:
+        """The first answer: all of its headers, and ours."""
+        if recording.is_lost:
+            await self.tell(_not_kept(recording.status, recording.size))
+            return
+        headers, body = [*recording.headers, FRESH], recording.body
+        if expires_at is not None:
+            headers.append((EXPIRES, http_date(expires_at // 1_000_000)))
+        if self._policy.replayed_in_body and not body.on_disk:
+            told = with_member(recording.headers, bytes(body.view()), b"false")
+            if len(told) != body.size:
+                body = Spool(told)
+                length = b"%d" % len(told)
+                headers = [(name, length if name == b"content-length" else value) for name, value in headers]
+        await self.send({"type": "http.response.start", "status": recording.status, "headers": headers})
+        if body.on_disk:
+            for piece in body.chunks():
+                await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+        await self.send({"type": "http.response.body", "body": b"" if body.on_disk else body.view()})
+
+    async def replay(self, record: ProcessingRecord) -> None:
+        """The answer that was kept."""
+        kept: Kept = record.result
+        if kept.part == "nothing":
+            await self.tell(_not_kept(kept.status, kept.size))
+            return
+        body = kept.body
+        if self._policy.replayed_in_body and kept.part == "whole":
+            body = with_member(kept.headers, body, b"true")
+        headers = list(kept.headers) if self._head_only else with_length(kept, body)
+        headers.append(_REPLAYED)
+        if record.stored:
+            headers.append((EXPIRES, http_date(record.expires_at // 1_000_000)))
+        if kept.part == "start":
+            headers.append((TRUNCATED, b"%d" % kept.size))
+        await self.send({"type": "http.response.start", "status": kept.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _not_kept(status: int, size: int) -> Problem:
+    return Problem(
+        409,
+        "answer-not-kept",
+        f"This request was run and answered with status {status}; its answer of {size} bytes was too large to keep. "
+        "It is not run again.",
+        original_status=status,
+        original_size=size,
+    )

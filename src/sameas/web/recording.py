@@ -1,0 +1,92 @@
+"""An answer while the handler gives it: its status, its headers, and its body as far as that is to be held.
+
+A body for which there is no room is let go and counted on: the request was run, and its record must say so.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Final
+
+from sameas.web.capture import Message, Spool
+from sameas.web.response import Kept
+from sameas.web.table import Rule
+
+_LOG = logging.getLogger("sameas")
+
+_UNSENDABLE: Final = re.compile(rb"[\r\n\0]").search
+
+
+class NotHttp(RuntimeError):
+    """The application's answer is none that a server can send; it is not kept, for no replay of it could be sent."""
+
+
+class NotKept(Exception):
+    """The answer is of a status that is not kept."""
+
+
+class Recording:
+    """What one handler answers. `size` is that of the whole body; `is_lost` says that not all of it is here."""
+
+    __slots__ = ("_held", "_most", "headers", "is_lost", "size", "status")
+
+    def __init__(self, *, most: int | None = None) -> None:
+        """`most` bounds what is held, for a body that is sent on at once."""
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.size = 0
+        self.is_lost = False
+        self._most = most
+        self._held: Spool | None = None
+
+    def open(self, message: Message) -> None:
+        """The status and the headers, names in lower case."""
+        status = message["status"]
+        if not 200 <= status <= 599:
+            raise NotHttp(f"its status is {status}")
+        headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
+        if _UNSENDABLE(b"".join([part for pair in headers for part in pair])):
+            raise NotHttp("a header of it has a line break or a NUL")
+        self.status, self.headers = status, headers
+
+    def write(self, piece: bytes) -> None:
+        """A piece of the body."""
+        if not self.status:
+            raise NotHttp("its body began before its status")
+        self.size += len(piece)
+        if self.is_lost or (self._most is not None and self.body.size > self._most):
+            return
+        try:
+            self.body.write(piece)
+        except OSError as error:
+            _LOG.error("an answer could not be held: %s", type(error).__name__)
+            self.is_lost = True
+            self.close()
+
+    @property
+    def body(self) -> Spool:
+        """What is held."""
+        if self._held is None:
+            self._held = Spool()
+        return self._held
+
+    def kept(self, rule: Rule) -> Kept:
+        """What is kept of it, under a route's rule."""
+        policy = rule.policy
+        headers = [pair for pair in self.headers if pair[0] in policy.kept_names]
+        if not self.is_lost:
+            if self.body.size <= policy.keep_limit:
+                return Kept(self.status, headers, bytes(self.body.view()), self.size)
+            encoded = any(name == b"content-encoding" for name, _ in headers)
+            if policy.over_limit == "truncate" and not encoded:
+                _LOG.warning(
+                    "an answer of %s has %d bytes; %d of them are kept", rule.scope_name, self.size, policy.keep_limit
+                )
+                return Kept(self.status, headers, self.body.start(policy.keep_limit), self.size, "start")
+        return Kept(self.status, headers, b"", self.size, "nothing")
+
+    def close(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
