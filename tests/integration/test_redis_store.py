@@ -33,6 +33,7 @@ from sameas.once.store import AsyncStore, Query, Selection, Store
 from sameas.stores import redis_waker
 from sameas.stores.redis import health, open_backend
 from sameas.stores.redis_health import Level
+from sameas.stores.redis_record import VERSION
 from tests.servers.program import program_or_skip
 from tests.servers.proxy import FaultProxy
 from tests.servers.redis import RedisServer
@@ -365,7 +366,7 @@ class TestStoredStrings:
     def test_record_of_an_unknown_version_is_damaged_and_not_a_miss(self, store, redis_server):
         lease = finish(store)
         with redis_server.client() as client:
-            client.setrange(name_of(), 0, b"\x02")
+            client.setrange(name_of(), 0, bytes([VERSION + 1]))
         for ask in (
             lambda: store.claim(request(attempt="a2")),
             lambda: store.read(identity()),

@@ -33,13 +33,13 @@ __all__ = [
     "TASK_HEADER",
     "Credentials",
     "Starts",
-    "Unproved",
     "credentials",
     "current_scope",
     "idempotency_key_header",
     "normalize_context",
     "normalize_request",
     "normalize_task",
+    "normalize_unproved",
     "requested_case_id",
     "task_headers",
 ]
@@ -115,41 +115,14 @@ def normalize_request(
     return ctx
 
 
-class Unproved:
-    """The scope of a request that shows nobody: its trace goes on, and no id that it names is looked at. It is made
-    when somebody asks for it, once."""
-
-    __slots__ = ("_any_tenant", "_headers", "_key", "_made", "_scope_name", "_tenant_id")
-
-    def __init__(
-        self,
-        asgi_scope: Mapping[str, Any],
-        *,
-        tenant_id: str,
-        scope_name: str | None = None,
-        key: str | None = None,
-        allow_any_tenant: bool = False,
-    ) -> None:
-        self._headers = asgi_scope["headers"]
-        self._tenant_id = tenant_id
-        self._scope_name = scope_name
-        self._key = key
-        self._any_tenant = allow_any_tenant
-        self._made: ScopeContext | None = None
-
-    def __call__(self) -> ScopeContext:
-        if self._made is None:
-            traced = {"headers": [pair for pair in self._headers if pair[0] in _TRACE_HEADERS]}
-            self._made = normalize_request(
-                traced,
-                principal=None,
-                public=True,
-                routed_tenant=self._tenant_id,
-                allow_any_tenant=self._any_tenant,
-            )
-            if self._scope_name is not None:
-                self._made = self._made.with_key(scope_name=self._scope_name, key=self._key)
-        return self._made
+def normalize_unproved(
+    asgi_scope: Mapping[str, Any], *, tenant_id: str, allow_any_tenant: bool = False
+) -> ScopeContext:
+    """The scope of a request that shows nobody: its trace goes on, and no id that it names is looked at."""
+    traced = {"headers": [pair for pair in asgi_scope["headers"] if pair[0] in _TRACE_HEADERS]}
+    return normalize_request(
+        traced, principal=None, public=True, routed_tenant=tenant_id, allow_any_tenant=allow_any_tenant
+    )
 
 
 def normalize_task(

@@ -192,7 +192,7 @@ class CurrentScope:
     invocation_id and all. It may be set as a function that makes it: what nobody asks for costs nothing."""
 
     def __init__(self) -> None:
-        self._set: ContextVar[ScopeContext | Callable[[], ScopeContext] | None] = ContextVar(
+        self._set: ContextVar[ScopeContext | Callable[[], ScopeContext | None] | None] = ContextVar(
             "sameas_scope", default=None
         )
 
@@ -200,7 +200,7 @@ class CurrentScope:
         scope = self._set.get()
         return scope if scope is None or isinstance(scope, ScopeContext) else scope()
 
-    def set(self, scope: ScopeContext | Callable[[], ScopeContext]) -> Token[Any]:
+    def set(self, scope: ScopeContext | Callable[[], ScopeContext | None]) -> Token[Any]:
         return self._set.set(scope)
 
     def reset(self, token: Token[Any]) -> None:

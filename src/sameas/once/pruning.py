@@ -1,7 +1,7 @@
 """Removing what has expired, from time to time, for as long as somebody serves: `keep_pruned(engine)`.
 
-Rule: one turn ends, however much has expired; the rest waits for the next. A store that fails is logged and tried again.
-Redis removes what has expired by itself: there a turn asks nothing of the server.
+Rule: one turn ends, however much has expired; the rest waits for the next. A store that fails is logged and asked
+again. Redis removes what has expired by itself: there a turn asks nothing of the server.
 """
 
 from __future__ import annotations

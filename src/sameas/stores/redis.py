@@ -38,7 +38,7 @@ from sameas.once.store import Backend, Page, Query, Selection
 from sameas.stores.redis_commands import AsyncLink, Clock, Heads, Link, Lua, Scan, Source, sources
 from sameas.stores.redis_health import QUESTIONS, Finding, is_cluster, judge
 from sameas.stores.redis_link import AsyncServerLink, ServerLink
-from sameas.stores.redis_record import DONE, FAILED, head_size, record_of, said_of, told_of
+from sameas.stores.redis_record import DONE, FAILED, check_of, head_size, record_of, said_of, told_of
 from sameas.stores.redis_waker import RedisWaker
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ MAX_CONNECTIONS: Final = 64
 
 # What one step through the keys looks at.
 _SCANNED: Final = 500
+# A record goes a little after it expired: a claim still finds the fence of what just did. `GRACE` of redis.lua.
+_GRACE_MS: Final = 1_000
 # Most records say who, what and how in less; the others are asked again.
 _USUAL_HEAD: Final = 1_024
 
@@ -88,17 +90,17 @@ class RedisBackend(Backend):
         self._forget, self._read = scripts["forget"], scripts["read"]
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
-        reply = yield self._command(
-            self._claim,
-            request.identity,
-            (
-                request.fingerprint,
-                request.attempt_id,
-                request.lease_for,
-                request.retain_for,
-                said_of(request),
-            ),
+        said = said_of(request)
+        args = (
+            request.fingerprint,
+            request.attempt_id,
+            request.lease_for,
+            request.retain_for,
+            said,
+            check_of(request, said),
+            _lasting(request.retain_for),
         )
+        reply = yield self._command(self._claim, request.identity, args)
         if type(reply) is bytes:
             return Replay(record_of(reply, request.identity))
         match reply[0]:
@@ -107,7 +109,7 @@ class RedisBackend(Backend):
             case 1:
                 return Busy(reply[1], reply[2])
             case _:
-                return Mismatch(reply[1].decode())
+                return Mismatch(record_of(reply[1], request.identity).fingerprint)
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
         args = (lease.fence, lease.attempt_id, lease_for, retain_for)
@@ -210,7 +212,8 @@ class RedisBackend(Backend):
         return Lua(source, self._prefix + identity.digest.hex().encode(), args, wait)
 
     def _settled(self, state: bytes, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        args = (lease.fence, lease.attempt_id, retain_for, state, told_of(outcome), outcome.data)
+        told, lasting = told_of(outcome), _lasting(retain_for)
+        args = (lease.fence, lease.attempt_id, retain_for, state, told, outcome.data, lasting)
         return _answer((yield self._command(self._settle, lease.identity, args, self._wait)))
 
     def _first_step(self) -> Scan:
@@ -232,6 +235,11 @@ class RedisBackend(Backend):
             except (RecordDamaged, ValueError):
                 continue
         return None if position is None else Scan(step.match, step.count, position), records
+
+
+def _lasting(micros: int) -> int:
+    """The native expiry, in milliseconds, of what is kept for so long."""
+    return (micros + 999) // 1_000 + _GRACE_MS
 
 
 def _answer(reply: Any) -> Answer:

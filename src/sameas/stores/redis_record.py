@@ -1,7 +1,7 @@
 """A record as the one string that Redis keeps; `redis.lua` says how it is laid out.
 
 What cannot be read is an error, never a miss: a string of another version, a check that fails, sizes that do
-not fit.
+not fit. The scripts check the numbers of a record, which they reckon with; its names and its outcome are checked here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import msgspec
 from sameas.once.errors import RecordDamaged
 from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State
 
-VERSION: Final = 1
-# Version, check, state, five times and fences, attempt and four sizes: `HEAD` and `NUMBERS` of redis.lua.
-HEAD: Final = struct.Struct(">B8sBQQQQQIIIII")
+VERSION: Final = 2
+# Version, check, state, five times and fences, attempt, four sizes and the check of the names: `HEAD` and `NUMBERS` of
+# redis.lua.
+HEAD: Final = struct.Struct(">B8sBQQQQQIIIIII")
 DONE: Final = b"d"
 FAILED: Final = b"f"
 
@@ -47,6 +48,11 @@ def said_of(request: ClaimRequest) -> bytes:
             about.audit,
         )
     )
+
+
+def check_of(request: ClaimRequest, said: bytes) -> int:
+    """The check of the names of a record."""
+    return zlib.crc32((request.fingerprint + request.attempt_id).encode() + said)
 
 
 def told_of(outcome: Outcome) -> bytes:
@@ -84,6 +90,7 @@ def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes =
             id_size,
             said_size,
             told_size,
+            names_check,
         ) = HEAD.unpack_from(value)
         if version != VERSION:
             raise RecordDamaged(f"A stored record has version {version}, which this release does not know.")
@@ -91,6 +98,7 @@ def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes =
         said_at = id_at + id_size
         told_at = said_at + said_size
         data_at = told_at + told_size
+        _check_names(value[HEAD.size : told_at], names_check)
         tenant, scope, key, owner, tags, route, method, audit = _decode_said(value[said_at:told_at])
         return Record(
             identity or Identity(digest, tenant, scope, key),
@@ -112,11 +120,16 @@ def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes =
         ) from error
 
 
+def _check_names(names: bytes, check: int) -> None:
+    if zlib.crc32(names) != check:
+        raise ValueError("what it stands for does not match its checksum")
+
+
 def head_size(value: bytes) -> int:
     """How much of a string is not the outcome's bytes; all of it where that cannot be told."""
     if len(value) < HEAD.size:
         return len(value)
-    *_, print_size, id_size, said_size, told_size = HEAD.unpack_from(value)
+    *_, print_size, id_size, said_size, told_size, _ = HEAD.unpack_from(value)
     return int(HEAD.size + print_size + id_size + said_size + told_size)
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, Literal
 
-from sameas.identity.normalize import Unproved, idempotency_key_header
-from sameas.identity.scope import Case, Principal, current_scope
+from sameas.identity.normalize import idempotency_key_header, normalize_unproved
+from sameas.identity.scope import Case, Principal, ScopeContext, current_scope
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.pruning import keep_pruned
 from sameas.tenancy.authenticator import Authenticator
@@ -32,6 +33,8 @@ Mode = Literal["enforce", "shadow", "off"]
 
 # What a server gives a request at shutdown, more or less.
 GRACE_SECONDS: Final = 10.0
+# Where a request carries the scope that was made for it.
+UNPROVED: Final = "sameas.unproved"
 PRUNE_EVERY_SECONDS: Final = 600.0
 
 
@@ -40,6 +43,8 @@ class IdempotencyMiddleware:
 
     `tenant_of` routes a request to a tenant, by its host or path; `case_of` finds the case that a principal asks for,
     as `TenantDirectory.resolve_case` does; `any_tenant` allows ids that are no UUIDv7.
+    Expired records are removed every `prune_every` seconds, about, from startup to shutdown of a server that tells of
+    them (ASGI's lifespan); None leaves it to something else.
     """
 
     def __init__(
@@ -104,24 +109,22 @@ class IdempotencyMiddleware:
 
     async def _pass(self, scope: Any, receive: Receive, send: Send) -> None:
         """To the application as it is; what it sends out goes on with the request's trace."""
-        unproved = self.unproved(scope)
-        if unproved is None:
-            await self.app(scope, receive, send)
-            return
-        entered = current_scope.set(unproved)
+        entered = current_scope.set(partial(self.unproved, scope))
         try:
             await self.app(scope, receive, send)
         finally:
             current_scope.reset(entered)
 
-    def unproved(self, scope: Any, *, scope_name: str | None = None, key: str | None = None) -> Unproved | None:
-        """The scope of a request that nobody authenticated; None where not even its tenant is known."""
-        tenant = self.tenant_of(scope) if self.tenant_of is not None else None
-        if tenant is None:
-            if not self.any_tenant:
+    def unproved(self, scope: Any, scope_name: str | None = None, key: str | None = None) -> ScopeContext | None:
+        """The scope of a request that nobody authenticated, the same each time it is asked for; None where not even
+        its tenant is known."""
+        if UNPROVED not in scope:
+            tenant = self.tenant_of(scope) if self.tenant_of is not None else None
+            if tenant is None and not self.any_tenant:
                 return None
-            tenant = ""
-        return Unproved(scope, tenant_id=tenant, scope_name=scope_name, key=key, allow_any_tenant=self.any_tenant)
+            made = normalize_unproved(scope, tenant_id=tenant or "", allow_any_tenant=self.any_tenant)
+            scope[UNPROVED] = made if scope_name is None else made.with_key(scope_name=scope_name, key=key)
+        return scope[UNPROVED]  # type: ignore[no-any-return]
 
     async def drain(self) -> None:
         """Let the handlers that outlived their requests finish, within the grace time; then end them. Their claims are
@@ -137,7 +140,7 @@ class IdempotencyMiddleware:
                 await asyncio.wait(set(self.running), timeout=self._grace_seconds)
 
     async def _live(self, scope: Any, receive: Receive, send: Send) -> None:
-        """From the start of the server to its end: what has expired is removed meanwhile, and handlers are waited for."""
+        """From the start of the server to its end: what has expired is removed, and at last handlers are waited for."""
         pruning: list[asyncio.Task[None]] = []
 
         async def watched() -> Message:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import Token
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -63,9 +64,9 @@ class Asking:
         """Let `current_scope` find this hop, and `current_principal` whoever the request shows; None where nobody
         authenticates."""
         if self._home.authenticator is None:
-            unproved = self._home.unproved(self._scope, scope_name=self._rule.scope_name, key=self.key)
-            if unproved is not None:
-                self._entered = current_scope.set(unproved)
+            self._entered = current_scope.set(
+                partial(self._home.unproved, self._scope, self._rule.scope_name, self.key)
+            )
             return None
         ctx, principal = await self._authenticate()
         self._entered = current_scope.set(ctx)

@@ -81,7 +81,7 @@ def _not_kept(status: int, size: int) -> Problem:
     return Problem(
         409,
         "answer-not-kept",
-        f"This request was run and answered with status {status}; its answer of {size} bytes was too large to keep. "
+        f"This request was run and answered with status {status}; its answer of {size} bytes was not kept. "
         "It is not run again.",
         original_status=status,
         original_size=size,

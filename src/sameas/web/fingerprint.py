@@ -40,7 +40,7 @@ MAX_LINE: Final = 1_024
 MAX_NAME: Final = 128
 
 # Enough to tell that a field changed; the digest of the whole decides.
-_FIELD_HEX: Final = 16
+_FIELD_HEX: Final = 8
 _WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 
 # RFC 2104.
@@ -110,7 +110,7 @@ class Fingerprints:
         kind = essence(content_type)
         fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
         values = {name: _labelled(value.encode("utf-8", "surrogatepass")) for name, value in fields.items()}
-        named = ",".join([f'"{name}":{self._named(value)}' for name, value in values.items()])
+        named = ",".join([f'"{name}":{self._named(value)}' for name, value in values.items() if fields[name]])
         return b"".join(values.values()), named
 
     def _named(self, value: bytes) -> str:

@@ -47,8 +47,8 @@ REPLIES: Final = {
 
 
 class Place(Struct, frozen=True):
-    """Where an application is. `mount` is where the one that has the middleware is mounted within others, `root` the same
-    with what the deployment put before; `below` is where this one is mounted within that, `host` its host's pattern."""
+    """Where an application is. `mount` is where the one that has the middleware is mounted within others, the end of
+    `root`; `below` is where this one is mounted within that one, and `host` its host's pattern."""
 
     mount: str = ""
     root: str = ""

@@ -51,8 +51,8 @@ class RoutePolicy:
     # `content`: the request itself is the key, whether or not one is sent. `off`: the route is left alone.
     key: Literal["optional", "required", "content", "off"] = "optional"
     methods: Iterable[str] = UNSAFE
-    # None leaves it to the engine's policy for the scope, which is 24 hours unless it says otherwise; `inf` keeps answers
-    # until they are forgotten.
+    # None leaves it to the engine's policy for the scope, which says 24 hours unless it was told otherwise; `inf` keeps
+    # answers until they are forgotten.
     expires_after: float | None = None
     # None leaves these to the engine too.
     lease: float | None = None
@@ -109,6 +109,8 @@ class RoutePolicy:
         object.__setattr__(self, "exclude_fields", tuple(self.exclude_fields))
         object.__setattr__(self, "exclusions", compile_exclusions(self.exclude_fields))
         object.__setattr__(self, "pattern", re.compile(self.key_pattern))
+        if self.pattern.fullmatch(""):
+            raise ValueError("key_pattern must not allow an empty key")
 
 
 def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callable[[E], E]:

@@ -30,8 +30,8 @@ _PART = re.compile(r"\{[^{}/]+\}|<[^<>/]+>")
 
 class Rule:
     """A policy where it applies: the scope's name, how long an answer is kept, and the options of the engine's call,
-    ready. `host` is the pattern of the host, where the host decides: then two hosts are two scopes, and the request's own
-    host counts."""
+    ready. `host` is the pattern of the host, where the host decides: then two hosts are two scopes, and the request's
+    own host counts."""
 
     __slots__ = ("expires_after", "host", "options", "policy", "scope_name", "template")
 

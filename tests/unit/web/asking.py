@@ -124,6 +124,16 @@ class Handler:
 def guarded(app, *, backend=None, policies=None, engine=None, secret=b"", **options):
     """The application behind the middleware; a RoutePolicy's settings may be given as they are."""
     engine = engine or AsyncEngine(AsyncStore(backend or MemoryBackend()), secret=secret, policies=policies)
-    mine = {"mode", "authenticator", "routes", "shadow", "any_tenant", "tenant_of", "grace_seconds"}
+    mine = {
+        "mode",
+        "authenticator",
+        "routes",
+        "shadow",
+        "any_tenant",
+        "tenant_of",
+        "case_of",
+        "grace_seconds",
+        "prune_every",
+    }
     settings = {name: options.pop(name) for name in list(options) if name not in mine}
     return IdempotencyMiddleware(app, engine=engine, defaults=RoutePolicy(**settings), **options)

@@ -35,6 +35,7 @@ from tests.unit.web.asking import http_scope
         {"methods": ["BREW"]},
         {"kept_headers": ["Set-Cookie"]},
         {"exclude_fields": ["a..b"]},
+        {"key_pattern": "[a-z]*"},
         {"scope": "https://example.com/orders"},
     ],
 )
