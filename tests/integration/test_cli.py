@@ -160,6 +160,42 @@ def test_json_is_one_object_for_each_document(extract):
         assert {entity["name"] for entity in first["entities"]} == {"Falke Uhren GmbH", "Berta Kunz", "Passau"}
 
 
+def test_places_of_json_lead_back_to_the_file(extract, folder):
+    (folder / "c.txt").write_bytes(f"\ufeffA report.  \r\n\r\n{TEXT}\r\n".encode())
+    found = json.loads(extract("c.txt", "--json").stdout)
+    text = (folder / "c.txt").read_bytes().decode("utf-8-sig")
+    names = {text[start:end] for _, _, _, start, end in found["places"]["spans"]}
+    assert {"Falke Uhren GmbH", "Berta Kunz", "Passau"} <= names
+
+
+def test_one_missing_file_does_not_cost_the_others(extract, folder):
+    done = extract("a.txt", "missing.txt", "--out", "graphs", code=4)
+    assert "'missing.txt' is not a file" in done.stderr
+    assert [path.name for path in (folder / "graphs").iterdir()] == ["a.ttl"]
+
+
+SHAPES = """
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+[] a sh:NodeShape ; sh:targetClass <CLASS> ;
+    sh:property [ sh:path <urn:x:motto> ; sh:minCount 1 ; sh:message "needs a motto" ] .
+"""
+
+
+def test_shapes_decide_by_exit_code_and_say_what_they_object_to(extract, sameas, folder):
+    assert "shapes" not in json.loads(extract("a.txt", "--json").stdout)
+    assert json.loads(extract("a.txt", "--json", "--shapes", "derived").stdout)["shapes"]["conforms"] is True
+    organization = json.loads(extract("a.txt", "--json").stdout)["entities"][0]["types"][0]
+    (folder / "shapes.ttl").write_text(SHAPES.replace("CLASS", organization), "utf-8")
+    done = extract("a.txt", "--shapes", "shapes.ttl", "--out", "a.ttl", code=6)
+    assert "needs a motto" in done.stderr
+    assert (
+        "does not conform"
+        in sameas("ontology", "validate", "a.ttl", "--ontology", "company.ttl", "--shapes", "shapes.ttl", code=6).stderr
+    )
+    assert "conforms" in sameas("ontology", "validate", "a.ttl", "--ontology", "company.ttl").stderr
+    extract("a.txt", "--shapes", "missing.ttl", code=4)
+
+
 def test_quiet_says_nothing(extract):
     assert extract("a.txt", "--quiet").stderr == ""
 

@@ -1,7 +1,7 @@
 """What the arguments of `extract` stand for: files, patterns of files, standard input, or a text itself.
 
 Rule: an argument that is a file is that file. One with blanks, or with the full stop of a script without blanks, is
-a text; everything else was meant as a file and is refused if there is none.
+a text; everything else was meant as a file and is an error if there is none.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
+from sameas.extraction.document import Document
 
 _PATTERN = re.compile(r"[*?\[]")
 _SENTENCE = re.compile(r"\s|[。！？｡]")  # noqa: RUF001
@@ -24,14 +26,17 @@ STDIN = "-"
 # Text files above this are read in pieces, so that memory does not follow their size.
 LONG = 16 * 1024 * 1024
 _BLOCK = 1 << 20
+# Enough to see a byte order mark, or that it is a PDF.
+_BEGIN = 5
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A document to be read: a file, or a text that is already there."""
+    """A document to be read: a file, or a text that is already there. `error` says why it cannot be."""
 
     name: str
     path: Path | None = None
     text: str = ""
+    error: str = ""
 
 
 def find_sources(arguments: Sequence[str]) -> list[Source]:
@@ -51,55 +56,70 @@ def find_sources(arguments: Sequence[str]) -> list[Source]:
             texts += 1
             found.setdefault(f"text {argument}", Source(f"text {texts}", text=argument))
         elif _PATTERN.search(argument):
-            raise CliError(f"no file fits {argument!r}", todo="Check the pattern and the folder")
+            error = f"no file fits {argument!r}. Check the pattern and the folder"
+            found.setdefault(argument, Source(argument, error=error))
         else:
-            raise CliError(
-                f"{argument!r} is not a file",
-                todo="Give a file, '-' for standard input, or a sentence in quotes",
-            )
-    if not found:
+            error = f"{argument!r} is not a file. Give a file, '-' for standard input, or a sentence in quotes"
+            found.setdefault(argument, Source(argument, error=error))
+    sources = list(found.values())
+    if not sources:
         raise CliError("there is no document", todo="Give files, '-' or a text in quotes", code=ExitCode.USAGE)
-    return list(found.values())
+    # One bad document of many does not cost the others: it says so when it is read.
+    if all(source.error for source in sources):
+        raise CliError(sources[0].error)
+    return sources
 
 
-def read_source(source: Source) -> str | Iterator[str]:
-    """The text of a document, in pieces if it is a long one; PDF, DOCX, HTML and Markdown become text."""
+def read_source(source: Source) -> Document | Iterator[str]:
+    """A document, or the pieces of a long text; PDF, DOCX, HTML and Markdown become text."""
+    from sameas.extraction.inputs.reader import TEXT, decode, guess_media_type, read_document
+
+    if source.error:
+        raise CliError(source.error)
     if source.path is not None:
-        from sameas.extraction.inputs.reader import TEXT, guess_media_type, read_document
-
-        if source.path.stat().st_size > LONG and guess_media_type(source.path.name) == TEXT and _is_utf8(source.path):
-            return _pieces(source.path)
-        text = read_document(source.path).text
+        path = source.path
+        if path.stat().st_size > LONG and guess_media_type(path.name) == TEXT:
+            with path.open("rb") as file:
+                begin = file.read(_BEGIN)
+            if _is_utf8(begin):
+                return _file_pieces(path)
+        document = read_document(path)
     elif source.text:
-        text = source.text
+        document = Document(source.text)
     else:
-        from sameas.extraction.inputs.reader import decode
-
-        text = decode(sys.stdin.buffer.read())
-    if not text.strip():
+        begin = sys.stdin.buffer.read(LONG + 1)
+        if len(begin) > LONG and _is_utf8(begin):
+            return _pieces(begin, sys.stdin.buffer, "standard input")
+        document = Document(decode(begin + sys.stdin.buffer.read()))
+    if not document.text.strip():
         raise CliError(f"{source.name} is empty", todo="Give a document with some text in it")
-    return text
+    return document
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8(begin: bytes) -> bool:
     """Whether nothing speaks against it: no byte order mark of another encoding, and not a PDF by its first bytes."""
+    return not begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE, b"%PDF-"))
+
+
+def _file_pieces(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
-        return not file.read(5).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE, b"%PDF-"))
+        yield from _pieces(b"", file, str(path))
 
 
-def _pieces(path: Path) -> Iterator[str]:
+def _pieces(begin: bytes, file: IO[bytes], name: str) -> Iterator[str]:
+    """A text in pieces, so that memory does not follow its size."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield _decoded(decoder, block, path, final=False)
-    yield _decoded(decoder, b"", path, final=True)
+    yield _decoded(decoder, begin, name, final=False)
+    while block := file.read(_BLOCK):
+        yield _decoded(decoder, block, name, final=False)
+    yield _decoded(decoder, b"", name, final=True)
 
 
-def _decoded(decoder: codecs.IncrementalDecoder, block: bytes, path: Path, *, final: bool) -> str:
+def _decoded(decoder: codecs.IncrementalDecoder, block: bytes, name: str, *, final: bool) -> str:
     try:
         return decoder.decode(block, final)
     except UnicodeDecodeError as error:
-        raise CliError(f"{path} is not UTF-8: {error}", todo="Save it as UTF-8") from error
+        raise CliError(f"{name} is not UTF-8: {error}", todo="Save it as UTF-8") from error
 
 
 def _existing(argument: str) -> Path | None:

@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
     PARTIAL = 3
     BAD_INPUT = 4
     UNAVAILABLE = 5
+    NOT_CONFORMING = 6
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -57,7 +58,7 @@ _NEEDED = {
 # From the worst to the best: several documents end with the worst code of any.
 _SEVERITY = (
     ExitCode.TERMINATED, ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.UNAVAILABLE, ExitCode.BAD_INPUT,
-    ExitCode.PARTIAL, ExitCode.OK,
+    ExitCode.PARTIAL, ExitCode.NOT_CONFORMING, ExitCode.OK,
 )  # fmt: skip
 
 

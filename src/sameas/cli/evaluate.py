@@ -1,24 +1,38 @@
-"""`sameas eval`: how good the learned extractor, or a language model, is on a folder in Text2KGBench's layout."""
+"""`sameas eval`: how good the learned extractor, or a language model, is on a folder in Text2KGBench's layout, or on a
+file of examples with any ontology. What is scored is what `extract` would answer.
+"""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sameas.cli.errors import CliError
 
+if TYPE_CHECKING:
+    from sameas.extraction.learning.corpus import Part
+
 
 def command(
-    dataset: Annotated[Path, typer.Argument(help="A folder with ontologies/, train/ and the split.")],
+    dataset: Annotated[
+        Path, typer.Argument(help="A folder with ontologies/, train/ and the split, or a file of {text, triples}.")
+    ],
     *,
     split: Annotated[str, typer.Option(help="validation or test.")] = "validation",
-    ontology: Annotated[str | None, typer.Option(help="Only this one, such as 1_movie or movie.")] = None,
+    ontology: Annotated[
+        str | None, typer.Option(help="Only this one, such as 1_movie or movie; with a file, its ontology.")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="With a file: learn from this one; without it, from four fifths.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Learn from so many sentences; all without it.")] = None,
-    prior: Annotated[Literal["others", "shipped"], typer.Option(help="Where weights start.")] = "others",
+    prior: Annotated[
+        Literal["others", "shipped"] | None, typer.Option(help="Where weights start: others, with a file shipped.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Which sentences --limit takes.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     model: Annotated[str | None, typer.Option(help="Ask this model; answers are remembered.")] = None,
@@ -32,16 +46,9 @@ def command(
     tokens_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 100000 by default.")] = None,
 ) -> None:
     """Learn from the train part of each ontology, or ask a model, and score another part."""
-    from sameas.extraction.learning.corpus import read_corpus
     from sameas.extraction.learning.evaluate import measure, priors, table
 
-    if not dataset.is_dir():
-        raise CliError(f"{dataset} is not a folder", todo="Give a folder in Text2KGBench's layout")
-    parts = read_corpus(dataset)
-    wanted = [part for part in parts if ontology in (None, part.name, part.name.partition("_")[2])]
-    if not wanted:
-        names = ", ".join(part.name for part in parts)
-        raise CliError(f"{dataset} has no ontology {ontology!r}", todo=f"It has {names}")
+    parts, wanted = _parts(dataset, ontology=ontology, train=train, seed=seed)
     if model is not None:
         from sameas.cli.evaluate_model import Trial, evaluate
         from sameas.cli.model_options import ModelOptions
@@ -55,12 +62,13 @@ def command(
             tokens_per_minute=tokens_per_minute,
             concurrency=concurrency,
         )
-        trial = Trial(dataset=dataset, split=split, texts=texts, shots=shots, options=options, json=json)
+        trial = Trial(split=split, texts=texts, shots=shots, options=options, json=json)
         evaluate(trial, wanted)
         return
     rows = []
     # A prior leaves out the ontology that it is for, so all of them are walked.
-    for part, start in zip(parts, priors(parts, which=prior), strict=True):
+    start_from = prior or ("others" if len(parts) > 1 else "shipped")
+    for part, start in zip(parts, priors(parts, which=start_from), strict=True):
         if part not in wanted:
             continue
         row = measure(part, start, limit=limit, split=split, seed=seed)
@@ -74,3 +82,29 @@ def command(
     if not json:
         for line in table(rows):
             print(line)
+
+
+def _parts(dataset: Path, *, ontology: str | None, train: Path | None, seed: int) -> tuple[list[Part], list[Part]]:
+    """All ontologies of the data, and those that are asked for."""
+    from sameas.extraction.learning.corpus import read_corpus, read_part
+
+    if dataset.is_file():
+        from sameas.cli.registry import find_ontology
+        from sameas.settings import load_settings
+
+        if ontology is None:
+            raise CliError(f"{dataset} is a file of examples", todo="Name its ontology with --ontology")
+        if train is not None and not train.is_file():
+            raise CliError(f"{train}: there is no such file of examples", todo="Give a file of JSON lines")
+        one = read_part(dataset, find_ontology(ontology, load_settings()), train=train, seed=seed)
+        return [one], [one]
+    if not dataset.is_dir():
+        raise CliError(f"{dataset} is not a folder, nor a file", todo="Give Text2KGBench's layout or JSON lines")
+    if train is not None:
+        raise CliError("--train goes with a file of examples", todo="A folder has its own train part")
+    parts = read_corpus(dataset)
+    wanted = [part for part in parts if ontology in (None, part.name, part.name.partition("_")[2])]
+    if not wanted:
+        names = ", ".join(part.name for part in parts)
+        raise CliError(f"{dataset} has no ontology {ontology!r}", todo=f"It has {names}")
+    return parts, wanted

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -13,15 +12,12 @@ from sameas.cli.model_options import ModelOptions
 from sameas.cli.prompted import open_model_path
 from sameas.extraction.learning.corpus import Part
 from sameas.extraction.prompted.evaluation import Evaluation, ModelRow, shots_of, table
-from sameas.ontology.index import OntologyIndex
-from sameas.ontology.load import load_ontology
 from sameas.settings import load_settings
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What is evaluated on what."""
 
-    dataset: Path
     split: str
     texts: int | None
     shots: int
@@ -38,8 +34,7 @@ def evaluate(trial: Trial, parts: Sequence[Part]) -> None:
 
 
 async def _one(trial: Trial, part: Part, *, several: bool) -> ModelRow:
-    ontology = load_ontology(trial.dataset / "ontologies" / f"{part.name}_ontology.json")
-    index = OntologyIndex(ontology)
+    index, ontology = part.index, part.index.ontology
     shots = shots_of(part, index) if trial.shots else []
     async with open_model_path(
         trial.options, ontology=ontology, settings=load_settings(), examples=shots, shots=trial.shots

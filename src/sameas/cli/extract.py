@@ -11,22 +11,24 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from sameas.cli.delivery import Delivery, emit
 from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, report, worst
 from sameas.cli.extractors import EXTRACTORS, choose_extractor, with_spacy
-from sameas.cli.formats import EXTENSIONS, FORMATS, STREAMS, Format
+from sameas.cli.formats import FORMATS
 from sameas.cli.model_options import ModelOptions, add_options, check_options
 from sameas.cli.progress import open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
-from sameas.cli.summary import Reuse, Row, print_summary
+from sameas.cli.summary import Reuse, Row, print_report, print_summary
+from sameas.extraction.document import Document
 from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.outputs import DEFAULT_BASE
@@ -39,6 +41,7 @@ from sameas.settings import Settings, load_settings
 if TYPE_CHECKING:
     from sameas.cli.prompted import ModelPath
     from sameas.extraction.prompted.estimate import Estimate
+    from sameas.ontology.validate import ShapeReport
 
 SHORT = "Extract entities and relations from documents, true to an ontology."
 
@@ -50,11 +53,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     extractor: Extractor
     settings: PipelineSettings
     base: str
-    format: Format
-    out: Path | None
+    delivery: Delivery
+    shapes: Path | Literal["derived"] | None
     several: bool
     quiet: bool
-    json: bool
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -63,7 +65,8 @@ def build_parser() -> argparse.ArgumentParser:
         prog="sameas extract",
         description=SHORT,
         epilog="The graph goes to stdout or --out, the summary to stderr. Exit codes: 0 all complete, 1 failed, 2 "
-        "wrong usage, 3 a partial result, 4 bad input, 5 store or work not available now, 130 interrupted.",
+        "wrong usage, 3 a partial result, 4 bad input, 5 store or work not available now, 6 the graph does not conform "
+        "to the shapes, 130 interrupted.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -91,6 +94,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--out", type=Path, metavar="FILE", help="write to this file, or one file each into this folder")
     add("--extractor", choices=EXTRACTORS, help="by default learned, if there is a model, else lexicon")
     add("--spacy", metavar="PIPELINE", help="also take the names that this spaCy pipeline finds (sameas[spacy])")
+    add(
+        "--shapes",
+        metavar="FILE|derived",
+        help="validate the graph by these SHACL shapes, or by those that follow from the ontology (sameas[shacl])",
+    )
     add("--base", metavar="IRI", help="what the IRIs of entities begin with")
     add("--concurrency", type=_at_least_one, metavar="N", help="chunks at a time; never changes the result")
     add(
@@ -116,13 +124,12 @@ def run(arguments: Sequence[str]) -> ExitCode:
     check_options(given)
     settings = load_settings()
     sources = find_sources(given.documents)
-    several = len(sources) > 1
-    _check_output(given.format, given.out, several=several, json=given.json)
+    delivery = Delivery(sources, form=given.format, out=given.out, as_json=given.json)
     path = find_ontology(given.ontology, settings)
     loaded = load_ontology(path, imports_dir=given.imports, cache_dir=settings.cache / "ontologies")
     _say_unresolved(loaded, quiet=given.quiet)
     if given.model is not None:
-        return _run_with_model(given, sources, ontology=loaded, settings=settings)
+        return _run_with_model(given, sources, delivery, ontology=loaded, settings=settings)
     model = None
     if given.examples is not None:
         if given.extractor == "lexicon":
@@ -133,7 +140,7 @@ def run(arguments: Sequence[str]) -> ExitCode:
     extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model)
     if given.spacy is not None:
         extractor = with_spacy(extractor, loaded, pipeline=given.spacy)
-    plan = _plan(given, loaded, extractor, settings=settings, several=several)
+    plan = _plan(given, loaded, extractor, delivery, settings=settings, several=len(sources) > 1)
 
     async def work() -> list[Row]:
         async with open_service(settings) as service:
@@ -146,7 +153,7 @@ def run(arguments: Sequence[str]) -> ExitCode:
 
 
 def _run_with_model(
-    given: argparse.Namespace, sources: Sequence[Source], *, ontology: Ontology, settings: Settings
+    given: argparse.Namespace, sources: Sequence[Source], delivery: Delivery, *, ontology: Ontology, settings: Settings
 ) -> ExitCode:
     """The command with `--model`: an estimate, or an extraction with accounts."""
     from sameas.cli.prompted import examples_from, open_model_path
@@ -157,12 +164,12 @@ def _run_with_model(
 
     async def work() -> list[Row]:
         async with open_model_path(options, ontology=ontology, settings=settings, examples=examples) as path:
-            plan = _plan(given, ontology, path.extractor, settings=settings, several=len(sources) > 1)
+            plan = _plan(given, ontology, path.extractor, delivery, settings=settings, several=len(sources) > 1)
             if given.estimate:
                 estimates = await _estimate_all(sources, plan, path)
                 if given.json:
                     for name, estimate in estimates:
-                        _emit(msgspec.json.encode({"document": name, "estimate": estimate}) + b"\n")
+                        emit(msgspec.json.encode({"document": name, "estimate": estimate}) + b"\n")
                 else:
                     print_estimates(estimates)
                 return []
@@ -181,11 +188,21 @@ async def _estimate_all(sources: Sequence[Source], plan: Plan, path: ModelPath) 
     from sameas.ontology.index import OntologyIndex
 
     estimator = Estimator(OntologyIndex(plan.ontology), path.extractor, settings=plan.settings, memo=path.memo)
-    return [(source.name, await estimator.estimate(read_source(source))) for source in sources]
+    return [(source.name, await estimator.estimate(_text(read_source(source)))) for source in sources]
+
+
+def _text(read: Document | Iterator[str]) -> str | Iterator[str]:
+    return read.text if isinstance(read, Document) else read
 
 
 def _plan(
-    given: argparse.Namespace, ontology: Ontology, extractor: Extractor, *, settings: Settings, several: bool
+    given: argparse.Namespace,
+    ontology: Ontology,
+    extractor: Extractor,
+    delivery: Delivery,
+    *,
+    settings: Settings,
+    several: bool,
 ) -> Plan:
     return Plan(
         ontology=ontology,
@@ -194,12 +211,19 @@ def _plan(
             concurrency=given.concurrency or settings.concurrency, deadline_seconds=given.deadline
         ),
         base=_checked_base(given.base or settings.base),
-        format=given.format,
-        out=given.out,
+        delivery=delivery,
+        shapes=_shapes(given.shapes),
         several=several,
         quiet=given.quiet,
-        json=given.json,
     )
+
+
+def _shapes(wanted: str | None) -> Path | Literal["derived"] | None:
+    if wanted is None or wanted == "derived":
+        return wanted  # type: ignore[return-value]
+    if not Path(wanted).is_file():
+        raise CliError(f"--shapes {wanted} is not a file", todo="Give a file of SHACL shapes, or the word derived")
+    return Path(wanted)
 
 
 def _at_least_one(text: str) -> int:
@@ -244,8 +268,11 @@ async def _extract_all(service: ExtractionService, sources: Sequence[Source], pl
         began = time.monotonic()
         try:
             reused = Reuse()
-            extraction = await _extract(service, source, plan, reused)
-            _write(service, extraction, source, plan)
+            read = read_source(source)
+            extraction = await _extract(service, source, _text(read), plan, reused)
+            report_ = _validated(service, extraction, plan)
+            document = read if isinstance(read, Document) else None
+            plan.delivery.deliver(service, extraction, source=source, document=document, shapes=report_)
         except (BrokenPipeError, KeyboardInterrupt):
             raise
         except Exception as error:
@@ -256,12 +283,25 @@ async def _extract_all(service: ExtractionService, sources: Sequence[Source], pl
             rows.append(Row(source.name, report(error), time.monotonic() - began))
             continue
         code = ExitCode.OK if extraction.metadata.status == "complete" else ExitCode.PARTIAL
+        if report_ is not None and not report_.conforms:
+            print_report(report_, source.name)
+            code = worst([code, ExitCode.NOT_CONFORMING])
         rows.append(Row(source.name, code, time.monotonic() - began, extraction, reused.chunks))
     return rows
 
 
-async def _extract(service: ExtractionService, source: Source, plan: Plan, reused: Reuse) -> Extraction:
-    text = read_source(source)
+def _validated(service: ExtractionService, extraction: Extraction, plan: Plan) -> ShapeReport | None:
+    if plan.shapes is None:
+        return None
+    from sameas.ontology.validate import validate_graph
+
+    shapes = plan.shapes if isinstance(plan.shapes, Path) else None
+    return validate_graph(service.render(extraction, "turtle"), ontology=plan.ontology, shapes=shapes)
+
+
+async def _extract(
+    service: ExtractionService, source: Source, text: str | Iterator[str], plan: Plan, reused: Reuse
+) -> Extraction:
     progress = open_progress(source.name, quiet=plan.quiet)
 
     def show(event: Event) -> None:
@@ -282,66 +322,11 @@ async def _extract(service: ExtractionService, source: Source, plan: Plan, reuse
         progress.close()
 
 
-def _write(service: ExtractionService, extraction: Extraction, source: Source, plan: Plan) -> None:
-    target = _target(plan, source)
-    if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(service.render(extraction, plan.format))
-    if plan.json:
-        _emit(msgspec.json.encode(_as_json(extraction, source, target)) + b"\n")
-    elif target is None:
-        _emit(service.render(extraction, plan.format))
-
-
-def _target(plan: Plan, source: Source) -> Path | None:
-    if plan.out is None or not (plan.several or plan.out.is_dir()):
-        return plan.out
-    name = source.path.stem if source.path is not None else source.name.replace(" ", "-")
-    return plan.out / f"{name}{EXTENSIONS[plan.format]}"
-
-
-def _as_json(extraction: Extraction, source: Source, target: Path | None) -> dict[str, Any]:
-    metadata, graph = extraction.metadata, extraction.graph
-    return {
-        "document": source.name,
-        "idempotencyKey": str(extraction.key),
-        "status": metadata.status,
-        "outcome": metadata.outcome,
-        "cacheHit": extraction.replayed,
-        "shared": extraction.shared,
-        "computedAt": metadata.completed_at,
-        "folder": str(extraction.folder),
-        "out": None if target is None else str(target),
-        "entities": graph.entities,
-        "relations": graph.relations,
-        "rejectedCount": len(graph.rejected),
-        "missing": metadata.missing,
-        "usage": metadata.usage,
-        "notes": graph.notes,
-    }
-
-
-def _emit(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
 def _say_unresolved(ontology: Ontology, *, quiet: bool) -> None:
     for iri in ontology.unresolved_imports if not quiet else ():
         print(
             f"note: owl:imports {iri} was not read; put the file into a folder and give --imports",
             file=sys.stderr,
-        )
-
-
-def _check_output(format_: Format, out: Path | None, *, several: bool, json: bool) -> None:
-    if several and out is not None and out.is_file():
-        raise CliError(f"{out} is one file, but there are several documents", todo="Give a folder", code=ExitCode.USAGE)
-    if several and out is None and not json and format_ not in STREAMS:
-        raise CliError(
-            f"several graphs as {format_} do not fit on one stream",
-            todo="Give --out FOLDER, or --json",
-            code=ExitCode.USAGE,
         )
 
 

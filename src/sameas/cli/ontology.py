@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from sameas.cli.errors import CliError
+from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.registry import add_file, check_name, find_ontology, registered
 from sameas.cli.tables import print_table
 from sameas.ontology.load import load_ontology
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings, load_settings
 
-app = typer.Typer(help="Ontologies: show, version, add, list, rm.", no_args_is_help=True)
+app = typer.Typer(help="Ontologies: show, version, validate, add, list, rm.", no_args_is_help=True)
 Named = Annotated[str, typer.Argument(help="A file, or the name of one that was added.")]
 Imports = Annotated[Path | None, typer.Option(help="A folder that answers owl:imports.")]
 
@@ -34,6 +34,27 @@ def show(
         print(line)
     for finding in review_ontology(ontology):
         print(f"note: {finding.iri}: {finding.message}", file=sys.stderr)
+
+
+@app.command()
+def validate(
+    graph: Annotated[Path, typer.Argument(help="A graph in any notation.")],
+    *,
+    ontology: Annotated[str, typer.Option("--ontology", "-o", help="A file, or the name of one that was added.")],
+    shapes: Annotated[Path | None, typer.Option(help="SHACL shapes; by default those that follow from it.")] = None,
+    imports: Imports = None,
+) -> None:
+    """A graph against SHACL shapes; exit code 6 where it does not conform."""
+    from sameas.cli.summary import print_report
+    from sameas.ontology.parse import read_bounded
+    from sameas.ontology.validate import validate_graph
+
+    loaded = _load(find_ontology(ontology, settings := load_settings()), settings, imports)
+    report = validate_graph(read_bounded(graph), ontology=loaded, shapes=shapes, extension=graph.suffix)
+    print_report(report, str(graph))
+    print("conforms" if report.conforms else "does not conform", file=sys.stderr)
+    if not report.conforms:
+        raise typer.Exit(ExitCode.NOT_CONFORMING)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.formats import FORMATS
 from sameas.cli.progress import open_progress
 from sameas.client import Client
+from sameas.extraction.document import Document
 from sameas.settings import service_credentials
 
 app = typer.Typer(help="Use a service that runs elsewhere (sameas serve).", no_args_is_help=True)
@@ -53,7 +54,7 @@ def extract(
     if len(sources) != 1:
         raise CliError("several documents match", todo="Send one at a time", code=ExitCode.USAGE)
     found = read_source(sources[0])
-    text = found if isinstance(found, str) else "".join(found)
+    text = found.text if isinstance(found, Document) else "".join(found)
     progress = open_progress(sources[0].name, quiet=quiet)
     with _client(server) as client:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,9 @@ from sameas.cli.errors import ExitCode
 from sameas.cli.tables import print_table
 from sameas.extraction.events import ChunkCompleted, Event
 from sameas.extraction.service import Extraction
+
+if TYPE_CHECKING:
+    from sameas.ontology.validate import ShapeReport
 
 
 class Reuse:
@@ -43,6 +47,13 @@ class Row(msgspec.Struct, frozen=True):
         return "replayed" if self.extraction.replayed else self.extraction.metadata.status
 
 
+def print_report(report: ShapeReport, name: str) -> None:
+    """What shapes object to in a graph."""
+    for result in report.results:
+        value = f" {result.value}" if result.value else ""
+        print(f"{name}: {result.severity}: {result.focus} {result.path}{value}: {result.message}", file=sys.stderr)
+
+
 def print_summary(rows: Sequence[Row]) -> None:
     """Print the table; a replay does without Rich, which would take longer than all the rest."""
     cells = []
@@ -52,14 +63,14 @@ def print_summary(rows: Sequence[Row]) -> None:
         if done is not None:
             reused = f" ({row.reused} reused)" if row.reused else ""
             counts = [
-                str(len(done.graph.entities)),
-                str(len(done.graph.relations)),
-                str(len(done.graph.rejected)),
+                str(done.metadata.entity_count),
+                str(done.metadata.relation_count),
+                str(done.metadata.rejected_count),
                 f"{done.metadata.chunks}{reused}",
             ]
         key = str(done.key)[:19] if done is not None else ""
         cells.append([row.name, row.status, *counts, f"{row.seconds:.2f}", key])
     head = ("document", "status", "entities", "relations", "rejected", "chunks", "seconds", "key")
     print_table(head, cells, to=sys.stderr, plain=all(row.status in ("replayed", "failed") for row in rows))
-    for note in sorted({note for row in rows if row.extraction is not None for note in row.extraction.graph.notes}):
+    for note in sorted({note for row in rows if row.extraction is not None for note in row.extraction.metadata.notes}):
         print(f"note: {note}", file=sys.stderr)

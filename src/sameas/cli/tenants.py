@@ -1,6 +1,7 @@
 """`sameas tenants`: tenants, their users, services, cases and API keys, in the configured database.
 
-Whoever can open the database may do everything here: it is the operator's tool, and rows say that it wrote them.
+Whoever can open the database may do everything here: it is the operator's tool, and rows say that it wrote them. Keys
+are made with the secret in SAMEAS_API_KEY_SECRET, where the service has one; it is never an argument, which others see.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sameas.cli.tables import print_table
 from sameas.databases import Database
 from sameas.identity.normalize import normalize_context
 from sameas.identity.scope import ScopeContext, ScopeError
-from sameas.settings import load_settings
+from sameas.settings import api_key_secret, load_settings
 from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import CaseRole, TenantDirectory, UserKind
 from sameas.tenancy.tables import open_tables
@@ -166,8 +167,9 @@ def create_key(
 ) -> None:
     """A new API key; it is printed now and never again."""
     expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    secret = api_key_secret()
     with _database() as database:
-        made = ApiKeys(database).create(
+        made = ApiKeys(database, secret=secret).create(
             _scope(tenant), name, user_id=user, service_id=service, roles=tuple(role or ()), expires_at=expires_at
         )
     print(made.token)

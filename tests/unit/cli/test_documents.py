@@ -35,18 +35,25 @@ def test_a_pattern_is_its_files_in_order(folder):
 
 
 def test_a_sentence_is_a_text(folder):
-    assert read_source(find_sources(["Acme was founded in 1999."])[0]) == "Acme was founded in 1999."
-    assert read_source(find_sources(["李明出生于北京。"])[0]) == "李明出生于北京。"
+    assert read_source(find_sources(["Acme was founded in 1999."])[0]).text == "Acme was founded in 1999."
+    assert read_source(find_sources(["李明出生于北京。"])[0]).text == "李明出生于北京。"
 
 
 def test_a_long_sentence_is_no_file_name(folder):
-    assert read_source(find_sources(["Word. " * 2000])[0]).startswith("Word.")
+    assert read_source(find_sources(["Word. " * 2000])[0]).text.startswith("Word.")
 
 
 def test_a_missing_file_is_not_taken_for_a_text(folder):
     for argument in ("missing.txt", "my missing report.txt", "missing"):
         with pytest.raises(CliError, match="is not a file"):
             find_sources([argument])
+
+
+def test_a_missing_file_of_several_says_so_when_it_is_read(folder):
+    first, second = find_sources(["missing.txt", "a.txt"])
+    with pytest.raises(CliError, match="is not a file"):
+        read_source(first)
+    assert read_source(second).text
 
 
 def test_a_pattern_without_files_and_a_folder_are_refused(folder):
@@ -59,7 +66,7 @@ def test_a_pattern_without_files_and_a_folder_are_refused(folder):
 def test_standard_input_is_read_as_utf8_whatever_the_locale(folder, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO("Zürich lies on a lake.".encode()), encoding="ascii")
     monkeypatch.setattr(sys, "stdin", stream)
-    assert read_source(find_sources(["-"])[0]) == "Zürich lies on a lake."
+    assert read_source(find_sources(["-"])[0]).text == "Zürich lies on a lake."
 
 
 def test_an_empty_document_is_refused(folder):
@@ -74,14 +81,15 @@ def test_a_long_text_comes_in_pieces_that_make_the_whole(folder, monkeypatch):
     text = "Zürich, 北京 and Łódź. " * 20
     (folder / "long.txt").write_text(text, "utf-8-sig")
     pieces = read_source(find_sources(["long.txt"])[0])
-    assert not isinstance(pieces, str)
     assert "".join(pieces) == text
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode("utf-8-sig"))))
+    assert "".join(read_source(find_sources(["-"])[0])) == text
 
 
 def test_a_long_text_in_another_encoding_is_read_whole_or_refused(folder, monkeypatch):
     monkeypatch.setattr(documents, "LONG", 100)
     (folder / "long.txt").write_text("Zürich. " * 50, "utf-16")
-    assert read_source(find_sources(["long.txt"])[0]) == "Zürich. " * 50
+    assert read_source(find_sources(["long.txt"])[0]).text == "Zürich. " * 50
     (folder / "latin.txt").write_bytes("Zürich. ".encode("latin-1") * 50)
     with pytest.raises(CliError, match="Save it as UTF-8"):
         "".join(read_source(find_sources(["latin.txt"])[0]))

@@ -40,6 +40,7 @@ class Parrot:
     """A model that says what it was told to."""
 
     version = "parrot"
+    properties = ()
 
     def __init__(self, *facts, confidence=0.9):
         self._facts = facts
@@ -108,10 +109,11 @@ def test_relations_that_the_ontology_has_no_words_for_are_learned(index, model):
     assert ("Falke Uhren GmbH", "founder", "Berta Kunz") in found
 
 
-def test_ends_take_the_places_of_the_lexicons_mentions(index):
+def test_ends_are_the_exact_words_that_were_learned(index):
     text = "In the spring Falke Uhren GmbH chose Dr. Berta Kunz for the post."
     graph = run(index, LearnedExtractor(index, Parrot(("Falke Uhren", "chiefExecutive", "Kunz"))), text)
-    assert facts(graph) == {("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz")}
+    assert facts(graph) == {("Falke Uhren", "chiefExecutive", "Kunz")}
+    assert {entity.name for entity in graph.entities} == {"Falke Uhren", "Kunz"}
     (relation,) = graph.relations
     assert relation.status == "grounded"
     assert relation.evidence[0].text == text
@@ -127,11 +129,51 @@ def test_a_name_that_the_lexicon_takes_for_two_is_one(index):
 
 
 def test_what_domain_and_range_forbid_is_not_offered(index):
-    text = "Berta Kunz was born in Passau on 3 May 1950."
-    parrot = Parrot(("Passau", "founder", "Berta Kunz"), ("Berta Kunz", "employees", "3 May 1950"))
+    text = "Berta Kunz was in Germany on 3 May 1950."
+    parrot = Parrot(("Germany", "founder", "Berta Kunz"), ("Berta Kunz", "employees", "3 May 1950"))
     graph = run(index, LearnedExtractor(index, parrot), text)
-    assert {name for _, name, _ in facts(graph)} <= {"birthPlace", "birthDate"}
+    assert not {name for _, name, _ in facts(graph)} & {"founder", "employees"}
     assert not [one for one in graph.rejected if one.predicate]
+
+
+def test_examples_overrule_the_classes_that_the_lexicon_gives(index):
+    text = "Berta Kunz works for the company Falke Uhren."
+    graph = run(index, LearnedExtractor(index, Parrot(("Falke Uhren", "birthPlace", "Berta Kunz"))), text)
+    assert facts(graph) == {("Falke Uhren", "birthPlace", "Berta Kunz")}
+
+
+def test_what_the_lexicon_says_of_other_names_stays(index):
+    text = "Berta Kunz works for Falke Uhren GmbH. Otto Brandt works for Weser Glas GmbH."
+    alone = facts(run(index, LexiconExtractor(index), text))
+    parrot = Parrot(("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz"))
+    both = facts(run(index, LearnedExtractor(index, parrot), text))
+    kept = {fact for fact in alone if "Otto Brandt" in fact}
+    assert kept
+    assert both == kept | {("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz")}
+
+
+def test_of_a_property_that_has_examples_the_model_alone_speaks(index):
+    text = "Falke Uhren GmbH was founded by Berta Kunz."
+    assert facts(run(index, LexiconExtractor(index), text)) == {("Falke Uhren GmbH", "founder", "Berta Kunz")}
+    silent = Parrot()
+    silent.properties = (NS + "founder",)
+    assert facts(run(index, LearnedExtractor(index, silent), text)) == set()
+
+
+def test_a_normal_form_is_the_name_of_the_thing_and_the_words_are_its_evidence(index):
+    text = "Falke Uhren stands on Uckermark soil."
+    graph = run(index, LearnedExtractor(index, Parrot(("Falke Uhren", "headquarters", "Uckermark", "Ucker"))), text)
+    assert facts(graph) == {("Falke Uhren", "headquarters", "Ucker")}
+    (place,) = (entity for entity in graph.entities if entity.name == "Ucker")
+    assert place.aliases == ("Uckermark",)
+    assert [one.text for one in place.mentions] == ["Uckermark"]
+
+
+def test_one_word_can_stand_for_two_things(index):
+    text = "Falke Uhren is quite Prussian."
+    parrot = Parrot(("Falke Uhren", "headquarters", "Prussian", "Prussia"), ("Falke Uhren", "produces", "Prussian"))
+    graph = run(index, LearnedExtractor(index, parrot), text)
+    assert facts(graph) == {("Falke Uhren", "headquarters", "Prussia"), ("Falke Uhren", "produces", "Prussian")}
 
 
 def test_a_class_guessed_from_a_preposition_gives_way(index):
@@ -142,10 +184,26 @@ def test_a_class_guessed_from_a_preposition_gives_way(index):
     assert types["Falke Uhren"] == (NS + "Company",)
 
 
-def test_numbers_and_dates_come_as_the_range_wants_them(index):
+def test_numbers_and_dates_come_as_the_range_wants_them_and_as_examples_write_them(index):
     text = "Berta Kunz, whom everybody calls Bertl, has her feast on 3 May 1950."
     graph = run(index, LearnedExtractor(index, Parrot(("Berta Kunz", "birthDate", "3 May 1950", "May 3rd"))), text)
     assert facts(graph) == {("Berta Kunz", "birthDate", "1950-05-03")}
+    (relation,) = graph.relations
+    assert relation.value.written == "May 3rd"
+
+
+def test_which_number_is_the_month_is_for_the_examples_to_say(index):
+    text = "Berta Kunz, whom everybody calls Bertl, has her feast on 04/05/1950."
+    taught = Parrot(("Berta Kunz", "birthDate", "04/05/1950", "1950-04-05"))
+    assert facts(run(index, LearnedExtractor(index, taught), text)) == {("Berta Kunz", "birthDate", "1950-04-05")}
+
+
+def test_a_year_is_a_day_where_the_examples_write_it_so(index):
+    text = "Berta Kunz, whom everybody calls Bertl, came in 1950."
+    plain = Parrot(("Berta Kunz", "birthDate", "1950"))
+    assert facts(run(index, LearnedExtractor(index, plain), text)) == set()
+    taught = Parrot(("Berta Kunz", "birthDate", "1950", "1950-01-01"))
+    assert facts(run(index, LearnedExtractor(index, taught), text)) == {("Berta Kunz", "birthDate", "1950-01-01")}
 
 
 def test_a_text_value_keeps_its_learned_normal_form(index):
@@ -162,10 +220,12 @@ def test_a_normal_form_that_names_an_individual_stands_for_it(index):
     assert NS + "Germany" in known
 
 
-def test_a_weak_guess_is_left_out(index):
+def test_the_models_own_thresholds_decide_unless_more_is_asked_for(index):
     text = "Falke Uhren GmbH chose Berta Kunz."
     fact = ("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz")
-    assert facts(run(index, LearnedExtractor(index, Parrot(fact, confidence=0.1)), text)) == set()
+    parrot = Parrot(fact, confidence=0.1)
+    assert facts(run(index, LearnedExtractor(index, parrot), text)) == {fact}
+    assert facts(run(index, LearnedExtractor(index, parrot, minimum=0.3), text)) == set()
 
 
 def test_several_sentences_keep_their_own_offsets(index):
