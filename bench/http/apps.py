@@ -7,7 +7,7 @@ import os
 from redis.asyncio import Redis
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, StreamingResponse
 from starlette.routing import Route
 
 from bench.http.floor import FloorMiddleware
@@ -19,9 +19,13 @@ from sameas.web import IdempotencyMiddleware, idempotent
 
 BARE, FLOOR, OURS, TIER = "bare application", "floor: SET NX and SET by hand", "sameas", "sameas, local tier"
 NAMES = (BARE, FLOOR, OURS, TIER)
+# Ours once more, in a process of its own for the slow clients.
+BESIDE = "sameas, beside slow clients"
 # Longer than any turn: what is measured is the tier, not its refreshing.
 TIER_SECONDS = 600.0
-LARGE = b"x" * 262_144
+# More than a socket's buffers hold, which is 4 MB on Linux, and in pieces: the handler waits for a client that is slow.
+PIECE = b"x" * 65_536
+PIECES = 96
 
 
 @idempotent(scope="create_order")
@@ -30,13 +34,24 @@ async def create(request):
     return JSONResponse({"id": 1, "item": order["item"]}, 201)
 
 
-@idempotent(scope="large")
+@idempotent(scope="large", delivery="passthrough")
 async def large(request):
-    return PlainTextResponse(LARGE)
+    async def pieces():
+        request.app.state.waiting += 1
+        for _ in range(PIECES):
+            yield PIECE
+        request.app.state.waiting -= 1
+
+    return StreamingResponse(pieces(), media_type="text/plain")
+
+
+async def waiting(request):
+    """How many large answers are begun and not all given away."""
+    return JSONResponse(request.app.state.waiting)
 
 
 def application(name: str, url: str) -> Starlette:
-    """One of the four, on the Redis at `url`."""
+    """One of them, on the Redis at `url`."""
     middleware = {
         BARE: list,
         FLOOR: lambda: [Middleware(FloorMiddleware, redis=Redis.from_url(url))],
@@ -48,8 +63,11 @@ def application(name: str, url: str) -> Starlette:
             )
         ],
     }
-    routes = [Route("/orders", create, methods=["POST"]), Route("/large", large, methods=["POST"])]
-    return Starlette(routes=routes, middleware=middleware[name]())
+    posts = {"/orders": create, "/large": large}
+    routes = [Route("/waiting", waiting), *(Route(path, post, methods=["POST"]) for path, post in posts.items())]
+    app = Starlette(routes=routes, middleware=middleware[OURS if name == BESIDE else name]())
+    app.state.waiting = 0
+    return app
 
 
 def make_app() -> Starlette:

@@ -4,7 +4,6 @@ import argparse
 import os
 
 from bench.http import in_process, served
-from bench.http.apps import OURS
 from bench.http.memory import AT_MOST_BYTES, IN_FLIGHT, added_per_request
 from bench.http.peers import peers_on
 from bench.stores.page import _figures
@@ -34,11 +33,7 @@ def main(*arguments: str) -> None:
             try:
                 rounds, seconds = (3, 1) if chosen.quick else (7, 2)
                 _show(served.figures(addresses, rounds=rounds, seconds=seconds))
-                alone, beside = served.slow_readers(addresses[OURS], seconds=seconds)
-                print(
-                    f"replays per second: {alone:.0f} alone, {beside:.0f} beside {served.SLOW_CLIENTS:,} clients that "
-                    f"read a byte a second ({beside / alone:.0%})\n"
-                )
+                _show(served.slow_readers(addresses, rounds=rounds, seconds=seconds))
             except served.WrkMissingError:
                 print("uvicorn and wrk: not measured, wrk is not installed\n")
     added = added_per_request()

@@ -16,7 +16,7 @@ from statistics import median
 
 import httpx
 
-from bench.http.apps import BARE, FLOOR, NAMES, OURS, TIER
+from bench.http.apps import BARE, BESIDE, FLOOR, NAMES, OURS, TIER
 from bench.http.asking import order
 from bench.http.in_process import FRESH_AT_LEAST, REPLAY_AT_LEAST, TIER_AT_LEAST
 from bench.stores.turns import Figure
@@ -28,6 +28,8 @@ CONNECTIONS = 16
 REPLAYED_KEYS = 128
 ALL_NEW = 1_000_000_000
 SLOW_CLIENTS = 1_000
+# Of their own speed alone: the slow ones cost their memory and their leases, not the others' time.
+BESIDE_AT_LEAST = 0.9
 READY_WITHIN_SECONDS = 60
 WRK = """
 wrk.method = "POST"
@@ -50,7 +52,7 @@ def servers(url: str) -> Iterator[Mapping[str, str]]:
     """One uvicorn for each application; their addresses by name."""
     running, addresses = [], {}
     try:
-        for name in NAMES:
+        for name in (*NAMES, BESIDE):
             port = free_port()
             addresses[name] = f"http://127.0.0.1:{port}"
             environment = {**os.environ, "BENCH_HTTP_APP": name, "BENCH_HTTP_REDIS": url}
@@ -98,38 +100,57 @@ def figures(addresses: Mapping[str, str], *, rounds: int, seconds: int) -> dict[
     return tables
 
 
-def slow_readers(address: str, *, seconds: int) -> tuple[float, float]:
-    """Requests per second of quick clients, alone and beside clients that read a byte a second."""
-    alone = _wrk(address, "replay", seconds, salt=0)
-    reading = threading.Event()
-    slow: list[socket.socket] = []
+def slow_readers(addresses: Mapping[str, str], *, rounds: int, seconds: int) -> dict[str, list[Figure]]:
+    """What quick clients take, alone and beside clients that read a byte a second of an answer that is streamed."""
+    if shutil.which("wrk") is None:
+        raise WrkMissingError
+    taken: dict[str, list[float]] = {OURS: [], BESIDE: []}
+    with _reading_slowly(addresses[BESIDE]):
+        for number in range(rounds):
+            for name, times in taken.items():
+                times.append(1 / _wrk(addresses[name], "replay", seconds, salt=number))
+        held_up = httpx.get(f"{addresses[BESIDE]}/waiting", timeout=60).json()
+        if held_up != SLOW_CLIENTS:
+            raise RuntimeError(f"{SLOW_CLIENTS - held_up} of the slow clients were not slow: they have their answers")
+    share = median(alone / beside for alone, beside in zip(taken[OURS], taken[BESIDE], strict=True))
+    return {
+        f"uvicorn and wrk, replay, {SLOW_CLIENTS:,} others of the server read a byte a second": [
+            Figure("alone", median(taken[OURS]), None, None),
+            Figure("beside them", median(taken[BESIDE]), share, BESIDE_AT_LEAST),
+        ]
+    }
+
+
+@contextmanager
+def _reading_slowly(address: str) -> Iterator[None]:
     host, port = address.removeprefix("http://").split(":")
+    done = threading.Event()
+    slow: list[socket.socket] = []
+
+    def read() -> None:
+        while not done.wait(1):
+            for connection in slow:
+                connection.recv(1)
+
+    reader = threading.Thread(target=read)
     try:
-        for _ in range(SLOW_CLIENTS):
+        for number in range(SLOW_CLIENTS):
             connection = socket.socket()
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             connection.connect((host, int(port)))
-            connection.sendall(b'POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nIdempotency-Key: "l"\r\n\r\n')
             slow.append(connection)
+            lines = ("POST /large HTTP/1.1", "Host: x", "Content-Length: 0", f'Idempotency-Key: "slow-{number}"')
+            connection.sendall("\r\n".join([*lines, "", ""]).encode())
         for connection in slow:
             connection.recv(1)
-
-        def read() -> None:
-            while not reading.wait(1):
-                for connection in slow:
-                    connection.recv(1)
-
-        reader = threading.Thread(target=read)
         reader.start()
-        try:
-            beside = _wrk(address, "replay", seconds, salt=1)
-        finally:
-            reading.set()
-            reader.join()
+        yield
     finally:
+        done.set()
+        if reader.ident is not None:
+            reader.join()
         for connection in slow:
             connection.close()
-    return alone, beside
 
 
 def _wrk(address: str, kind: str, seconds: int, *, salt: int) -> float:

@@ -25,6 +25,8 @@ AUTH = (SINGLE, "jwt", "api-key")
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
 _NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY", f"{PREFIX}SERVICE_")
+# NIST SP 800-107: a key of an HMAC has at least 112 bits.
+_SECRET_BYTES = 16
 # Where people keep their keys already. A key is never a setting: settings are printed.
 _API_KEYS: Mapping[str, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
@@ -205,6 +207,16 @@ def service_credentials(environment: Mapping[str, str] | None = None) -> tuple[s
     if token is not None and api_key is not None:
         raise SettingsError(f"{PREFIX}SERVICE_TOKEN and {PREFIX}SERVICE_KEY are both set. Unset one")
     return token, api_key
+
+
+def api_key_secret(environment: Mapping[str, str] | None = None) -> bytes:
+    """What the digests of API keys are keyed with; empty where the deployment has none."""
+    given = os.environ if environment is None else environment
+    name = f"{PREFIX}API_KEY_SECRET"
+    secret = os.fsencode(given.get(name, ""))
+    if secret and len(secret) < _SECRET_BYTES:
+        raise SettingsError(f"{name} must have at least {_SECRET_BYTES} characters, and be the same everywhere")
+    return secret
 
 
 def hide_password(url: str) -> str:

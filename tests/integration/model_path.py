@@ -106,14 +106,15 @@ async def model_path(
     timeout: float = 5.0,
     price: Price | None = None,
     index: OntologyIndex = INDEX,
-    second: bool = False,
+    second: bool | ModelServer = False,
     limiter: CentralRateLimiterService | None = None,
     lease: float = 30.0,
 ) -> AsyncIterator[ModelPath]:
     """Everything real but the model: SQLite, files, HTTP on loopback."""
     root = server if isinstance(server, str) else server.url
     model = open_model(f"{root}#tiny", timeout=timeout, price=price)
-    other = open_model(f"{root}#second", timeout=timeout, price=price) if second else None
+    there = second.url if isinstance(second, ModelServer) else root
+    other = open_model(f"{there}#second", timeout=timeout, price=price) if second else None
     async with open_async_store(f"sqlite:///{home}/sameas.db") as store:
         extractor = ModelExtractor(
             index,
@@ -122,6 +123,8 @@ async def model_path(
                 limiter=limiter or CentralRateLimiterService(limits),
                 memo=CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=lease)})) if with_memo else None,
                 backoff=QUICK,
+                # Another server is another account.
+                second_limiter=CentralRateLimiterService(limits) if isinstance(second, ModelServer) else None,
                 **(control or {}),
             ),
             settings=prompts,

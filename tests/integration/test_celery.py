@@ -2,34 +2,45 @@
 
 import os
 import signal
-import time
 import uuid
 
 import pytest
 from celery import chain, chord, group
 
-from sameas import Engine, KeyReused, open_store
+from sameas import KeyReused
 from sameas.identity.ids import uuid7
 from sameas.identity.normalize import current_scope, normalize_context, normalize_request
 from sameas.identity.scope import Principal
 from sameas.once.record import State
+from tests.integration.celery_bench import PATIENCE, open_gates, record_of, restore_unacknowledged, send, until
+from tests.servers.celery_tasks import SECRET
 from tests.servers.celery_worker import CeleryWorker
+from tests.servers.every_observer import read_observed
 from tests.servers.program import program_or_skip
 from tests.servers.redis import RedisServer
 
 VISIBLE_FOR = 2
-PATIENCE = 60.0
 
-# Each broker with each kind of store; a worker that was killed comes back with the other pool.
+# Each broker with each pool, and each kind of store; a worker that was killed comes back with the other pool.
 WORKERS = {
     "rabbitmq-prefork-sqlite": ("rabbitmq", "prefork", "sqlite"),
     "redis-threads-redis": ("redis", "threads", "redis"),
     "rabbitmq-threads-postgres": ("rabbitmq", "threads", "postgres"),
+    "redis-prefork-redis": ("redis", "prefork", "redis"),
 }
-every_worker = pytest.mark.parametrize("worker", WORKERS, indirect=True)
-two_workers = pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite", "redis-threads-redis"], indirect=True)
-on_prefork = pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite"], indirect=True)
-on_redis = pytest.mark.parametrize("worker", ["redis-threads-redis"], indirect=True)
+
+
+def workers(*, broker="", pool=""):
+    """The workers with this broker and this pool; the whole table where neither is named."""
+    fitting = [name for name, (its_broker, its_pool, _) in WORKERS.items() if broker in its_broker and pool in its_pool]
+    return pytest.mark.parametrize("worker", fitting, indirect=True)
+
+
+every_worker = workers()
+# What the pool and the broker have a say in, but hardly the store.
+three_workers = pytest.mark.parametrize("worker", [name for name in WORKERS if "postgres" not in name], indirect=True)
+# Each broker and each pool, once.
+one_of_each = pytest.mark.parametrize("worker", ["rabbitmq-prefork-sqlite", "redis-threads-redis"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -58,40 +69,6 @@ def worker(request, redis):
         request.getfixturevalue("postgres_server").drop_database("celery")
 
 
-def until(happened, *, meanwhile=None):
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        if meanwhile is not None:
-            meanwhile()
-        time.sleep(0.05)
-
-
-def send(worker, name, *args, task_id=None, times=1, **options):
-    task_id = task_id or str(uuid.uuid4())
-    with worker.app.producer_or_acquire() as producer:
-        for _ in range(times):
-            result = worker.app.tasks[name].apply_async(args, task_id=task_id, producer=producer, **options)
-    return result
-
-
-def open_gates(worker, gate, *which):
-    for each in which or ("before", "after", "acknowledge"):
-        worker.open_gate(f"{gate}-{each}")
-
-
-def restore_unacknowledged(worker):
-    """What any worker on Redis does when it starts and every ten seconds: deliver again what was not acknowledged."""
-    if worker.url.startswith("redis"):
-        with worker.app.connection_for_write() as connection:
-            connection.default_channel.qos.restore_visible()
-
-
-def record_of(worker, scope, key):
-    with Engine(open_store(worker.app.conf.sameas_store)) as engine:
-        return engine.read(scope, key)
-
-
 @every_worker
 def test_500_deliveries_complete_one_run(worker):
     first = send(worker, "gated_requeue", "many")
@@ -104,7 +81,7 @@ def test_500_deliveries_complete_one_run(worker):
     assert [worker.count(id=first.id, event=event) for event in ("started", "effect", "completed")] == [1, 1, 1]
 
 
-@two_workers
+@three_workers
 def test_a_duplicate_of_a_running_task_is_put_back_and_does_not_count_as_a_retry(worker):
     first = send(worker, "gated_requeue", "back")
     until(lambda: worker.count(id=first.id, event="started"))
@@ -115,7 +92,7 @@ def test_a_duplicate_of_a_running_task_is_put_back_and_does_not_count_as_a_retry
     assert worker.count(id=first.id, event="started") == 1
 
 
-@two_workers
+@three_workers
 def test_a_duplicate_waits_for_a_running_task(worker):
     first = send(worker, "gated_wait", "wait")
     until(lambda: worker.count(id=first.id, event="started"))
@@ -127,7 +104,7 @@ def test_a_duplicate_waits_for_a_running_task(worker):
     assert f"[{first.id}] put back" not in worker.log
 
 
-@two_workers
+@three_workers
 def test_a_duplicate_is_dropped_where_the_task_says_so(worker):
     first = send(worker, "gated_drop", "drop")
     until(lambda: worker.count(id=first.id, event="started"))
@@ -138,7 +115,7 @@ def test_a_duplicate_is_dropped_where_the_task_says_so(worker):
     assert worker.count(id=first.id, event="completed") == 1
 
 
-@two_workers
+@three_workers
 @pytest.mark.parametrize("name", ["flaky", "flaky_drop", "autoretried"])
 def test_a_retry_has_the_claim_of_its_predecessor(worker, name):
     result = send(worker, name, 3)
@@ -150,7 +127,7 @@ def test_a_retry_has_the_claim_of_its_predecessor(worker, name):
     assert worker.count(id=result.id, event="tried") == 4
 
 
-@two_workers
+@three_workers
 def test_a_retry_stays_in_its_trace_with_an_invocation_of_its_own(worker):
     result = send(worker, "flaky", 1)
     assert result.get(timeout=PATIENCE) == 1
@@ -159,7 +136,7 @@ def test_a_retry_stays_in_its_trace_with_an_invocation_of_its_own(worker):
     assert len({each["invocation_id"] for each in tries}) == 2
 
 
-@two_workers
+@three_workers
 def test_a_task_that_replaces_itself_hands_its_claim_on(worker):
     result = send(worker, "again", 2)
     assert result.get(timeout=PATIENCE) == "the last"
@@ -167,7 +144,7 @@ def test_a_task_that_replaces_itself_hands_its_claim_on(worker):
     assert worker.count(id=result.id, event="completed") == 1
 
 
-@two_workers
+@three_workers
 def test_a_failure_that_is_kept_is_told_again_and_nothing_runs(worker):
     result = send(worker, "declined")
     with pytest.raises(ValueError, match="no such card"):
@@ -179,7 +156,7 @@ def test_a_failure_that_is_kept_is_told_again_and_nothing_runs(worker):
     assert worker.count(id=result.id, event="tried") == 1
 
 
-@two_workers
+@three_workers
 def test_a_rejected_message_comes_again_and_an_ignored_one_leaves_no_record(worker):
     rejected = send(worker, "rejected", "reject")
     until(lambda: worker.count(id=rejected.id, event="completed"))
@@ -189,7 +166,7 @@ def test_a_rejected_message_comes_again_and_an_ignored_one_leaves_no_record(work
     until(lambda: record_of(worker, "rejected", ignored.id) is None)
 
 
-@two_workers
+@three_workers
 def test_each_step_of_a_chain_runs_once_when_its_first_message_comes_twice(worker):
     add = worker.app.tasks["add"]
     steps = chain(add.s(1, 2), add.s(3), add.s(4))
@@ -208,7 +185,7 @@ def test_each_step_of_a_chain_runs_once_when_its_first_message_comes_twice(worke
     assert len({worker.journal(id=each)[0]["trace_id"] for each in ids}) == 1
 
 
-@two_workers
+@three_workers
 def test_the_parts_and_the_body_of_a_chord_run_once(worker):
     add, total = worker.app.tasks["add"], worker.app.tasks["total"]
     parts = [add.s(number, number).set(task_id=str(uuid.uuid4())) for number in range(5)]
@@ -221,7 +198,7 @@ def test_the_parts_and_the_body_of_a_chord_run_once(worker):
     assert [worker.count(id=each, event="completed") for each in [*ids, result.id]] == [1] * 6
 
 
-@two_workers
+@three_workers
 def test_a_callback_has_the_same_name_at_every_delivery_and_so_runs_once(worker):
     add = worker.app.tasks["add"]
     first = send(worker, "add", 1, 2, link=add.s(10))
@@ -233,7 +210,7 @@ def test_a_callback_has_the_same_name_at_every_delivery_and_so_runs_once(worker)
     assert worker.count(id=callback, event="completed") == 1
 
 
-@on_prefork
+@workers(pool="prefork")
 def test_a_time_limit_gives_the_claim_back(worker):
     task_id = str(uuid.uuid4())
     with pytest.raises(Exception, match="SoftTimeLimitExceeded"):
@@ -244,7 +221,7 @@ def test_a_time_limit_gives_the_claim_back(worker):
     until(lambda: worker.count(id=task_id, event="completed"))
 
 
-@on_prefork
+@workers(pool="prefork")
 def test_a_child_of_the_pool_that_is_killed_has_its_task_done_by_another(worker):
     first = send(worker, "gated_lost", "lost")
     until(lambda: worker.count(id=first.id, event="started"))
@@ -254,7 +231,7 @@ def test_a_child_of_the_pool_that_is_killed_has_its_task_done_by_another(worker)
     assert [each["attempt"] for each in worker.journal(id=first.id, event="started")] == [1, 2]
 
 
-@two_workers
+@three_workers
 def test_a_revoked_task_makes_no_claim(worker):
     task_id = str(uuid.uuid4())
     worker.app.control.revoke(task_id)
@@ -265,7 +242,7 @@ def test_a_revoked_task_makes_no_claim(worker):
     assert record_of(worker, "charge", task_id) is None
 
 
-@on_prefork
+@workers(pool="prefork")
 def test_a_task_that_is_terminated_leaves_its_claim_to_the_lease(worker):
     first = send(worker, "gated_requeue", "terminated")
     until(lambda: worker.count(id=first.id, event="started"))
@@ -275,7 +252,7 @@ def test_a_task_that_is_terminated_leaves_its_claim_to_the_lease(worker):
     assert worker.count(id=first.id, event="completed") == 0
 
 
-@two_workers
+@three_workers
 def test_a_key_of_the_client_is_good_for_one_request(worker):
     key = str(uuid.uuid4())
     assert send(worker, "pay", 5, idempotency_key=key).get(timeout=PATIENCE) == "paid 5"
@@ -286,7 +263,21 @@ def test_a_key_of_the_client_is_good_for_one_request(worker):
     assert worker.count(task="pay", event="completed", key=key) == 1
 
 
-@two_workers
+@three_workers
+def test_no_key_or_secret_is_in_anything_that_a_worker_wrote(worker):
+    key = str(uuid.uuid4())
+    for amount in (5, 5):
+        assert send(worker, "pay", amount, idempotency_key=key).get(timeout=PATIENCE) == "paid 5"
+    with pytest.raises(KeyReused) as refused:
+        send(worker, "pay", 6, idempotency_key=key).get(timeout=PATIENCE)
+    assert record_of(worker, "pay", key).state is State.DONE
+    until(lambda: worker.log.count("KeyReused"))
+    written = {"worker": worker.log, "error": repr(refused.value), **read_observed(worker.folder / "observed")}
+    assert [kind for kind, text in written.items() if "pay" not in text and kind != "error"] == []
+    assert [kind for kind, text in written.items() if key in text or SECRET.decode() in text] == []
+
+
+@three_workers
 def test_equal_arguments_are_one_task_where_the_content_is_the_key(worker):
     number = str(uuid.uuid4())
     first = send(worker, "order", {"number": number, "sent_at": 1}).get(timeout=PATIENCE)
@@ -295,7 +286,7 @@ def test_equal_arguments_are_one_task_where_the_content_is_the_key(worker):
     assert worker.count(id=first["by"], event="completed") == 1
 
 
-@two_workers
+@three_workers
 def test_a_result_that_nobody_wants_is_not_kept(worker):
     result = send(worker, "silent")
     until(lambda: worker.count(id=result.id, event="completed"))
@@ -304,7 +295,7 @@ def test_a_result_that_nobody_wants_is_not_kept(worker):
     assert worker.count(id=result.id, event="completed") == 1
 
 
-@two_workers
+@three_workers
 def test_the_trace_is_one_from_the_request_to_the_last_task_and_each_hop_has_its_invocation(worker):
     tenant, user = str(uuid7()), str(uuid7())
     request = {"type": "http", "headers": [(b"traceparent", b"00-" + b"a1" * 16 + b"-" + b"b2" * 8 + b"-01")]}
@@ -321,7 +312,7 @@ def test_the_trace_is_one_from_the_request_to_the_last_task_and_each_hop_has_its
     assert {(hop["user_id"], hop["service_id"], hop["initiated_by"]) for hop in hops} == {(None, "bench-worker", user)}
 
 
-@on_redis
+@workers(broker="redis")
 def test_a_task_longer_than_the_visibility_time_out_does_not_run_beside_itself(worker):
     first = send(worker, "gated_requeue", "long")
     until(lambda: worker.count(id=first.id, event="started"))
@@ -331,6 +322,22 @@ def test_a_task_longer_than_the_visibility_time_out_does_not_run_beside_itself(w
     open_gates(worker, "long")
     assert first.get(timeout=PATIENCE) == "through long"
     until(lambda: worker.replays(first.id))
+    assert [worker.count(id=first.id, event=event) for event in ("started", "effect", "completed")] == [1, 1, 1]
+
+
+@one_of_each
+def test_a_worker_that_is_asked_to_end_finishes_its_task_first(worker):
+    first = send(worker, "gated_requeue", "term")
+    until(lambda: worker.count(id=first.id, event="started"))
+    os.kill(worker.pid, signal.SIGTERM)
+    until(lambda: "Warm shutdown" in worker.recent_log)
+    open_gates(worker, "term")
+    until(lambda: not worker.running)
+    assert record_of(worker, "gated_requeue", first.id).state is State.DONE
+    worker.start()
+    send(worker, "gated_requeue", "term", task_id=first.id)
+    until(lambda: worker.replays(first.id))
+    assert first.get(timeout=PATIENCE) == "through term"
     assert [worker.count(id=first.id, event=event) for event in ("started", "effect", "completed")] == [1, 1, 1]
 
 

@@ -140,6 +140,25 @@ async def test_starlette_with_sub_applications_and_neighbours(engine):
     assert await scopes(engine) == {("create_order", "/sub/orders"), ("POST /stream", "/stream")}
 
 
+async def test_with_cors_around_it_a_replay_has_the_headers_of_its_own_request(engine):
+    from fastapi import FastAPI
+    from fastapi.middleware.cors import CORSMiddleware
+
+    origins = ["https://one.example", "https://two.example"]
+    app = FastAPI()
+    app.add_middleware(IdempotencyMiddleware, engine=engine)
+    app.add_middleware(CORSMiddleware, allow_origins=origins)
+
+    @app.post("/orders")
+    async def create() -> dict[str, int]:
+        return {"order": 1}
+
+    async with client(app) as http:
+        replies = [await http.post("/orders", headers={**KEY, "Origin": origin}) for origin in origins]
+    assert [reply.headers["x-idempotency-replayed"] for reply in replies] == ["false", "true"]
+    assert [reply.headers["access-control-allow-origin"] for reply in replies] == origins
+
+
 @pytest.mark.parametrize("where", ["inside", "around"])
 async def test_litestar(engine, where):
     from litestar import Litestar, Request, post
@@ -170,12 +189,63 @@ async def test_litestar(engine, where):
         assert (await http.post("/nowhere", headers=KEY)).status_code == 404
 
 
+@pytest.mark.parametrize("where", ["inside", "around"])
+async def test_litestar_handlers_may_be_marked_above_or_below_their_route(engine, where):
+    from litestar import Controller, Litestar, post
+    from litestar.middleware import DefineMiddleware
+
+    @idempotent(scope="above")
+    @post("/above")
+    async def above() -> None: ...
+
+    @post("/below")
+    @idempotent(scope="below")
+    async def below() -> None: ...
+
+    class Orders(Controller):
+        path = "/orders"
+
+        @idempotent(scope="in_a_class")
+        @post("/{id:int}")
+        async def create(self) -> None: ...
+
+    handlers = [above, below, Orders]
+    if where == "inside":
+        app = Litestar(handlers, middleware=[DefineMiddleware(IdempotencyMiddleware, engine=engine)])
+    else:
+        app = IdempotencyMiddleware(Litestar(handlers), engine=engine)
+    for path in ("/above", "/below", "/orders/7"):
+        await twice(app, path)
+    assert {scope for scope, _ in await scopes(engine)} == {"above", "below", "in_a_class"}
+
+
+@pytest.mark.parametrize("where", ["inside", "around"])
+async def test_a_line_of_the_table_is_for_one_endpoint_of_litestar(engine, where):
+    from litestar import Litestar, post
+    from litestar.middleware import DefineMiddleware
+
+    @post("/orders/{id:int}")
+    async def create() -> None: ...
+
+    @post("/orders/export")
+    async def export() -> None: ...
+
+    settings = {"engine": engine, "routes": {"POST /orders/{order_id}": RoutePolicy(scope="create_order")}}
+    if where == "inside":
+        app = Litestar([create, export], middleware=[DefineMiddleware(IdempotencyMiddleware, **settings)])
+    else:
+        app = IdempotencyMiddleware(Litestar([create, export]), **settings)
+    await twice(app, "/orders/7")
+    await twice(app, "/orders/export")
+    assert {scope for scope, _ in await scopes(engine)} == {"create_order", "POST /orders/export"}
+
+
 def django_application(runs):
     import django
     from django.conf import settings
     from django.core.asgi import get_asgi_application
     from django.http import HttpResponse, JsonResponse
-    from django.urls import path
+    from django.urls import path, re_path
     from django.views import View
     from django.views.decorators.csrf import csrf_exempt
 
@@ -196,7 +266,13 @@ def django_application(runs):
             runs.append(request.body)
             return HttpResponse("plain")
 
-    urlpatterns[:] = [path("orders/<int:id>", csrf_exempt(create)), path("plain", csrf_exempt(Plain.as_view()))]
+    urlpatterns[:] = [
+        path("orders/<int:id>", csrf_exempt(create)),
+        path("plain", csrf_exempt(Plain.as_view())),
+        path("items/export", csrf_exempt(lambda request: HttpResponse("exported"))),
+        path("items/<int:id>", csrf_exempt(lambda request, id: HttpResponse(f"{id}"))),
+        re_path(r"^bills/(?P<id>[0-9]+)$", csrf_exempt(lambda request, id: HttpResponse(id))),
+    ]
     return get_asgi_application()
 
 
@@ -212,6 +288,14 @@ async def test_django(engine):
     await twice(app, "/plain", content=b"x")
     assert len(runs) == 2
     assert await scopes(engine) == {("create_order", "/orders/<int:id>"), ("plain_view", "/plain")}
+
+
+async def test_a_line_of_the_table_is_for_one_endpoint_of_django(engine):
+    routes = {"POST /items/{item_id}": RoutePolicy(scope="item"), "/bills/{id}": RoutePolicy(scope="bill")}
+    app = IdempotencyMiddleware(django_application([]), engine=engine, routes=routes)
+    for path in ("/items/7", "/items/export", "/bills/7"):
+        await twice(app, path)
+    assert {scope for scope, _ in await scopes(engine)} == {"item", "POST /items/export", "bill"}
 
 
 async def test_any_other_application_is_configured_by_the_table(engine):

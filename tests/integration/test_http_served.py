@@ -1,14 +1,9 @@
-"""The middleware on real uvicorn servers: hostile bytes, huge bodies, clients and servers that go away."""
+"""The middleware on real uvicorn servers: huge bodies, clients and servers that go away."""
 
 import contextlib
-import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,83 +11,10 @@ import pytest
 from sameas import open_store
 from sameas.once.record import State
 from sameas.once.store import Query
-from tests.servers.port import free_port
+from tests.servers.every_observer import read_observed
+from tests.unit.web.serving import Served, head, received, status, wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY = {"Idempotency-Key": '"order-1"'}
-READY_WITHIN_SECONDS = 30
-
-
-class Served:
-    """One uvicorn process with the test application."""
-
-    def __init__(self, folder, store, *, name="server"):
-        self.folder = folder
-        self.runs_file = folder / "runs"
-        self.runs_file.touch()
-        self.log = folder / f"{name}.log"
-        self.gate = folder / "gate"
-        self.port = free_port()
-        environment = {
-            **os.environ,
-            "HTTP_TEST_STORE": store,
-            "HTTP_TEST_RUNS": str(self.runs_file),
-            "HTTP_TEST_GATE": str(self.gate),
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}",
-        }
-        command = [sys.executable, "-m", "uvicorn", "--factory", "tests.unit.web.served:make_app"]
-        options = ["--port", str(self.port), "--log-level", "trace", "--timeout-graceful-shutdown", "20"]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, *options], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-            )
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def ready(self):
-        deadline = time.monotonic() + READY_WITHIN_SECONDS
-        while time.monotonic() < deadline:
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/ping").json()["pid"]:
-                    return self
-            assert self.process.poll() is None, self.log.read_text()
-            time.sleep(0.05)
-        raise AssertionError(self.log.read_text())
-
-    def runs(self, name):
-        return self.runs_file.read_text().splitlines().count(name)
-
-    def memory(self):
-        """What the process holds itself; pages of a file that it looks at are not its own."""
-        told = Path(f"/proc/{self.process.pid}/status").read_text()
-        return 1_024 * int(next(line.split()[1] for line in told.splitlines() if line.startswith("RssAnon")))
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-
-    def raw(self, data, *, within=10):
-        """Bytes in, the status line out; empty where the server closed without a word."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=within) as connection:
-            with contextlib.suppress(ConnectionError):
-                connection.sendall(data)
-            return received(connection)
-
-
-def received(connection):
-    got = b""
-    with contextlib.suppress(ConnectionError):
-        while b"\r\n\r\n" not in got and (piece := connection.recv(65_536)):
-            got += piece
-    return got
-
-
-def status(answer):
-    return int(answer.split(b" ", 2)[1]) if answer else None
 
 
 @pytest.fixture
@@ -108,35 +30,6 @@ def server(tmp_path_factory):
         yield served.ready()
     finally:
         served.stop()
-
-
-def head(*lines, path="/orders"):
-    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: test", *lines, "", ""]).encode("latin-1")
-
-
-@pytest.mark.parametrize(
-    "request_bytes",
-    [
-        head("Content-Length: 2", "Idempotency-Key: a\r\n b") + b"{}",
-        head("Content-Length: 2", "Idempotency-Key: a\n b") + b"{}",
-        head("Content-Length: 2", "Transfer-Encoding: chunked", 'Idempotency-Key: "a"') + b"2\r\n{}\r\n0\r\n\r\n",
-        head("Content-Length: 2", 'Idempotency-Key: "a"', 'Idempotency-Key: "a"') + b"{}",
-        head("Content-Length: 2", f'Idempotency-Key: "{"a" * 70_000}"') + b"{}",
-        head("Content-Length: 2", 'Idempotency-Key: "a\x01b"') + b"{}",
-        head("Content-Length: 2", 'Idempotency-Key: "\xfc"') + b"{}",
-        head("Content-Length: 2") + b"{}",
-        head("Content-Length: 200000", "Content-Type: application/json", 'Idempotency-Key: "deep"')
-        + b"[" * 100_000
-        + b"]" * 100_000,
-        head("Content-Length: 9", "Content-Type: application/json", 'Idempotency-Key: "nan"') + b'{"a":NaN}',
-    ],
-    ids=["obs-fold", "bare-lf", "both-lengths", "twice", "70-kb", "control", "not-ascii", "missing", "deep", "nan"],
-)
-def test_hostile_requests_are_refused_and_no_handler_runs(server, request_bytes):
-    before = server.runs("create")
-    answer = server.raw(request_bytes)
-    assert status(answer) in (None, 400, 431)
-    assert server.runs("create") == before
 
 
 def test_a_gigabyte_is_refused_at_once_where_it_is_announced_and_while_it_streams_where_it_is_not(server):
@@ -209,13 +102,6 @@ def test_a_client_that_goes_away_leaves_a_result_behind(server):
     again = httpx.post(f"{server.url}/slow", headers={"Idempotency-Key": '"gone"'}, timeout=20)
     assert (again.json(), again.headers["x-idempotency-replayed"]) == ({"slow": True}, "true")
     assert server.runs("slow") == before + 1
-
-
-def wait_until(condition, within=20):
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_clients_that_do_not_read_do_not_hold_up_the_others(server):
@@ -326,3 +212,6 @@ def test_no_cookie_credential_or_key_is_written_where_it_does_not_belong(server)
     log = server.log.read_bytes()
     assert b"POST /orders" in log
     assert b"canary" not in log
+    observed = read_observed(server.folder / "observed")
+    assert [kind for kind, text in observed.items() if "create_order" not in text] == []
+    assert [kind for kind, text in observed.items() if "canary" in text] == []

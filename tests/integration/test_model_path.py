@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from sameas.extraction.events import CacheHit, ChunkCompleted, EntityFound, Event, ExtractionCompleted
+from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.metadata import RunMetadata
 from sameas.extraction.prompted import PromptSettings
 from sameas.extraction.wishes import RunCancelledError
@@ -291,6 +292,48 @@ def test_a_second_model_marks_what_it_does_not_find_in_the_text(tmp_path: Path) 
         asyncio.run(work(server))
 
 
+def test_a_second_model_that_fails_leaves_the_relations_unverified_and_the_next_request_asks_it_again(
+    tmp_path: Path,
+) -> None:
+    def is_down(call: Call) -> object:
+        return status(400) if call.model == "second" else ORACLE(call)
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, second=True) as path:
+            part = await path.extract(document(3))
+            assert stated(part) == expected(range(3))
+            assert [one.status for one in part.graph.relations] == ["unverified"] * 3
+            assert [(gap.stage, gap.code) for gap in part.metadata.missing] == [("grounding", "bad_request")] * 3
+            assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
+            server.rescript(ORACLE)
+            before = len(server.calls)
+            whole = await path.extract(document(3))
+            assert whole.metadata.outcome == "COMPLETE"
+            assert [one.status for one in whole.graph.relations] == ["grounded"] * 3
+            assert {call.model for call in server.calls[before:]} == {"second"}
+
+    with ModelServer(is_down) as server:
+        asyncio.run(work(server))
+
+
+def test_what_a_failing_second_model_did_not_check_is_left_out_where_only_the_verified_is_wanted(
+    tmp_path: Path,
+) -> None:
+    def is_down(call: Call) -> object:
+        return status(400) if call.model == "second" else ORACLE(call)
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, second=True) as path:
+            path.settings = msgspec.structs.replace(path.settings, grounding=GroundingSettings("drop"))
+            part = await path.extract(document(1))
+            assert part.graph.relations == ()
+            assert [(one.code, one.stage) for one in part.graph.rejected] == [("not_checked", "grounding")]
+            assert [gap.stage for gap in part.metadata.missing] == ["grounding"]
+
+    with ModelServer(is_down) as server:
+        asyncio.run(work(server))
+
+
 def test_a_key_that_is_refused_ends_the_run_at_once(tmp_path: Path) -> None:
     async def work(server: ModelServer) -> None:
         async with model_path(server, tmp_path) as path:
@@ -331,8 +374,11 @@ def test_examples_are_shown_by_likeness_and_never_found_in_the_result(tmp_path: 
                 examples=parse_examples(lines, schema_of(INDEX)),
             )
             found = await path.extract(document(1))
-            assert "Zoe Stone works for Hooli Robotics." in server.calls[0].user
-            assert "Rome" not in server.calls[0].user
+            _, example, reply, question = (str(one["content"]) for one in server.calls[0].body["messages"])
+            assert "Zoe Stone works for Hooli Robotics." in example
+            assert '"name":"Zoe Stone"' in reply
+            assert "Zoe Stone" not in question
+            assert not any("Rome" in part for part in (example, reply, question))
             assert found.graph.entities == ()
             assert {one.code for one in found.graph.rejected} == {"not_in_text"}
 

@@ -286,6 +286,24 @@ def test_what_was_known_before_is_named_so_when_nobody_answers(tmp_path: Path) -
         asyncio.run(work(server))
 
 
+def test_a_second_model_of_another_provider_that_is_down_does_not_keep_the_first_from_being_asked(
+    tmp_path: Path,
+) -> None:
+    async def work(server: ModelServer, other: ModelServer) -> None:
+        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, second=other) as path:
+            part = await path.extract(document(CHUNKS))
+            # The circuit of the second one is open by now.
+            assert {gap.stage for gap in part.metadata.missing} == {"grounding"}
+            assert "circuit_open" in {gap.code for gap in part.metadata.missing}
+            more = await path.extract(document(CHUNKS + 2))
+            assert stated(more) == expected(range(CHUNKS + 2))
+            assert {gap.stage for gap in more.metadata.missing} == {"grounding"}
+            assert len(other.calls) == 5
+
+    with ModelServer(good) as server, ModelServer(status(500)) as other:
+        asyncio.run(work(server, other))
+
+
 def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: Path) -> None:
     gate = threading.Event()
 

@@ -103,7 +103,8 @@ def test_a_full_disk_is_said_to_be_full_and_replays_are_still_given(tmp_path, mo
         assert extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."}).status_code == 200
 
 
-def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch):
+def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "sameas")
     monkeypatch.setattr(service_module, "PRUNE_EVERY", 0.02)
     with running(tmp_path) as service:
         inner = service.app.service
@@ -116,6 +117,7 @@ def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch):
         while "sameas_cache_evictions_total 1.0" not in service.client.get("/metrics").text:
             assert time.monotonic() < ends_at, "nothing was removed"
             time.sleep(0.02)
+    assert "expired records removed: 1" in caplog.messages
 
 
 def test_the_audit_log_says_who_why_and_under_which_trace(tmp_path):

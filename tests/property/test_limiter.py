@@ -11,7 +11,7 @@ from sameas.llm.circuit import CircuitBreaker, CircuitSettings, LocalKeeper
 from sameas.llm.errors import CallRefused
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import ModelError
-from sameas.llm.windows import WINDOW_SECONDS, LocalWindows, RateLimits
+from sameas.llm.windows import GRAIN_SECONDS, WINDOW_SECONDS, Granted, LocalWindows, RateLimits
 from tests.unit.extraction.clock import run_jumping
 
 
@@ -40,6 +40,11 @@ def seconds(most: int) -> st.SearchStrategy[float]:
     return st.integers(0, most * 1000).map(lambda milliseconds: milliseconds / 1000)
 
 
+# Calls that follow one another within moments are counted together, and the more so around the end of a minute.
+IN_BURSTS = st.tuples(st.sampled_from((0, 59, 60, 119)), seconds(1)).map(sum)
+MOMENTS = st.integers(0, 90).map(lambda milliseconds: milliseconds / 1000)
+
+
 LIMITS = st.builds(
     RateLimits,
     requests_per_minute=st.integers(1, 12),
@@ -49,11 +54,11 @@ LIMITS = st.builds(
 CALLS = st.lists(
     st.builds(
         Traffic,
-        comes_at=seconds(150),
+        comes_at=seconds(150) | IN_BURSTS,
         run=st.sampled_from("abc"),
         estimate=st.integers(0, 60),
         share_used=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
-        lasts=seconds(90),
+        lasts=seconds(90) | MOMENTS,
         end=st.sampled_from(["reply", "reply", "reply", "server", "rate_limited", "cancelled"]),
         patience=st.sampled_from([5.0, 40.0, 1e6]),
     ),
@@ -114,6 +119,42 @@ def test_no_sixty_seconds_hold_more_than_the_limits(limits: RateLimits, calls: l
     for one in sent:
         beside = [other for other in sent if other.at <= one.at < other.ended_at]
         assert len(beside) <= limits.max_concurrent
+
+
+@settings(max_examples=100)
+@given(
+    limits=st.builds(RateLimits, requests_per_minute=st.integers(1, 8), tokens_per_minute=st.integers(10, 40)),
+    calls=st.lists(st.tuples(MOMENTS | seconds(40), st.integers(0, 5)), max_size=60),
+)
+def test_a_burst_waits_until_all_of_it_has_left_the_window_and_only_a_moment_longer(
+    limits: RateLimits, calls: list[tuple[float, int]]
+) -> None:
+    now = 0.0
+    windows = LocalWindows(limits, clock=lambda: now)
+    sent: list[Sent] = []
+
+    async def let_through(tokens: int) -> Granted:
+        nonlocal now
+        while not isinstance(answer := await windows.admit(tokens), Granted):
+            assert answer.seconds is not None
+            if answer.reason == "requests":
+                exactly = sent[-limits.requests_per_minute].at + WINDOW_SECONDS - now
+                assert exactly - 1e-6 <= answer.seconds <= exactly + GRAIN_SECONDS + 1e-6
+            now += answer.seconds
+        return answer
+
+    async def go() -> None:
+        nonlocal now
+        for gap, tokens in calls:
+            now += gap
+            grant = await let_through(tokens)
+            sent.append(Sent(now, tokens))
+            await windows.settle(grant, tokens)
+
+    asyncio.run(go())
+    for window in windows_of(sent):
+        assert len(window) <= limits.requests_per_minute
+        assert sum(one.tokens for one in window) <= limits.tokens_per_minute
 
 
 @settings(max_examples=60)

@@ -1,6 +1,6 @@
 """The tasks of the test workers. Each writes down what it does, and stops at gates that a test opens.
 
-Run as a program, with its settings and Celery's arguments, it is a worker.
+Run as a program, with its settings and Celery's arguments, it is a worker, which tells every observer that is shipped.
 """
 
 import json
@@ -16,8 +16,10 @@ from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
 from sameas import Policy, current_context
 from sameas.tasks.celery import IdempotentTask, idempotent_task
+from tests.servers.every_observer import every_observer
 
 LEASE = 4.0
+SECRET = b"the secret of the fingerprints"
 GIVE_UP_AFTER = 60.0
 
 
@@ -63,6 +65,7 @@ def make_app(settings: Mapping[str, Any]) -> Celery:
         sameas_policy=Policy(lease=LEASE, wait_for=20.0),
         sameas_policies={"declined": Policy(lease=LEASE, keep_errors=(ValueError,))},
         sameas_service_id="bench-worker",
+        sameas_secret=SECRET,
     )
     bench = Bench(settings["folder"])
     _define_effects(app, bench)
@@ -213,4 +216,7 @@ def _define_flows(app: Celery, bench: Bench) -> None:
 
 
 if __name__ == "__main__":
-    make_app(json.loads(sys.argv[1])).worker_main(sys.argv[2:])
+    settings = json.loads(sys.argv[1])
+    app = make_app(settings)
+    app.conf.sameas_observers = every_observer(Path(settings["folder"]) / "observed")
+    app.worker_main(sys.argv[2:])

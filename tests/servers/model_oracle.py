@@ -108,8 +108,9 @@ class Oracle:
 
 
 def asked(call: Call) -> str:
-    """All that the user has said; in a repair the question is not the last of it."""
-    return "\n".join(str(message["content"]) for message in call.body["messages"] if message["role"] == "user")
+    """The question: examples stand before it, and in a repair more is said after it."""
+    said = [str(message["content"]) for message in call.body["messages"] if message["role"] == "user"]
+    return next(one for one in reversed(said) if _FENCED.search(one))
 
 
 def _lines(pattern: re.Pattern[str], text: str) -> list[str]:

@@ -17,7 +17,7 @@ import struct
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -96,9 +96,13 @@ class ModelServer:
 
     def wait_for_calls(self, count: int, *, within_seconds: float = CALL_WITHIN_SECONDS) -> None:
         """Return when so many requests have arrived."""
+        self.wait_for(lambda calls: len(calls) >= count, within_seconds=within_seconds)
+
+    def wait_for(self, seen: Callable[[Sequence[Call]], bool], *, within_seconds: float = CALL_WITHIN_SECONDS) -> None:
+        """Return when the requests so far are what is waited for."""
         with self._changed:
-            arrived = self._changed.wait_for(lambda: len(self._calls) >= count, within_seconds)
-        assert arrived, f"{len(self._calls)} of {count} calls arrived within {within_seconds} s"
+            arrived = self._changed.wait_for(lambda: seen(self._calls), within_seconds)
+        assert arrived, f"not what was waited for: {len(self._calls)} calls arrived within {within_seconds} s"
 
     def start(self) -> Self:
         self._thread.start()

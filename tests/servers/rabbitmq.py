@@ -32,11 +32,15 @@ class RabbitMQServer(Server):
     name: ClassVar[str] = "rabbitmq"
     ready_within_seconds: ClassVar[float] = 60.0
 
-    def __init__(self, *, configuration: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *, configuration: Mapping[str, str] | None = None, variables: Mapping[str, int] | None = None
+    ) -> None:
+        """`variables` are what the configuration file has no names for, such as channel_tick_interval."""
         super().__init__()
         self._program = find_program("rabbitmq-server", folders=SCRIPT_FOLDERS)
         self._name_service = find_program("epmd")
         self._configuration = dict(configuration or {})
+        self._variables = dict(variables or {})
         self._node = f"sameas-{self.port}@localhost"
         self._name_port = free_port()
         self._distribution_port = free_port()
@@ -61,6 +65,7 @@ class RabbitMQServer(Server):
     def environment(self) -> Mapping[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))}
         loopback = "{" + self.host.replace(".", ",") + "}"
+        variables = "".join(f" -rabbit {name} {value}" for name, value in self._variables.items())
         return {
             **inherited,
             "HOME": str(self.folder / "home"),
@@ -80,6 +85,7 @@ class RabbitMQServer(Server):
             # Without busy waiting: schedulers that spin starve the tests on a small machine.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
                 f"-start_epmd false +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {loopback}"
+                f"{variables}"
             ),
         }
 

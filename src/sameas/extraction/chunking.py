@@ -48,6 +48,8 @@ _NEVER_LAST = frozenset(
     ).split()
 )
 _MONTHS = frozenset("jan feb mar apr jun jul aug sep sept oct nov dec".split())
+# "c. 1245", "d. 1302", "fl. 1260".
+_BEFORE_YEARS = frozenset("b c d fl r".split())
 
 
 class ChunkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -234,7 +236,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
         return True
     word = before[1]
     lower = word.lower()
-    if lower in _NEVER_LAST or (lower in _MONTHS and follows.isdigit()):
+    if lower in _NEVER_LAST or ((lower in _MONTHS or word in _BEFORE_YEARS) and follows.isdigit()):
         return False
     # "J. Smith", "e.g. Paris": one letter, or letters with dots between, and something that is a name or number.
     return not (_INITIAL.fullmatch(word) and (len(word) > 1 or word.isupper()))

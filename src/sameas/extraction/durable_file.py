@@ -6,18 +6,28 @@ file has a name of its own kind and is swept up by the next writer.
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 _SUFFIX = ".writing"
 
 
 def write_durably(path: Path, data: bytes, *, settle: bool = True) -> None:
     """Replace the file. Without `settle`, call `settle_folder` after the last file to make names durable."""
+    with writing(path, settle=settle) as target:
+        target.write(data)
+
+
+@contextmanager
+def writing(path: Path, *, settle: bool = True) -> Iterator[BinaryIO]:
+    """`write_durably` for what comes in pieces: an error leaves the old file as it was."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "wb") as target:
-            target.write(data)
+            yield target
             target.flush()
             os.fsync(target.fileno())
         temporary.replace(path)

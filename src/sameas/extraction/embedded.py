@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 LEXICON, LEARNED = "lexicon", "learned"
-LEXICON_VERSION, LEARNED_VERSION = "3", "1"
-# A sentence of a benchmark always states something; most sentences of a document do not.
-MINIMUM_CONFIDENCE = 0.3
+LEXICON_VERSION, LEARNED_VERSION = "3", "2"
 _DIGEST = 32
 _LONGEST_MARK = 100
 
 
-def learned_settings(model_version: str, *, minimum: float = MINIMUM_CONFIDENCE) -> dict[str, Any]:
+def learned_settings(model_version: str, *, minimum: float = 0.0) -> dict[str, Any]:
     """What identifies the answers of a learned extractor."""
     return {"model": model_version, "lexicon": LEXICON_VERSION, "minimum": minimum}
 

@@ -74,6 +74,8 @@ class RunLink(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int
     on_signal: Callable[[Any], None]
     """Told what the control services say while they work."""
+    spent: tuple[UsageRow, ...] = ()
+    """What earlier attempts at the run have spent."""
     concurrency: int | None = None
     """How many chunks may wait for an answer at once; the run works on more, so that their questions are ready."""
 

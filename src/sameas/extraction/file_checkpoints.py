@@ -119,9 +119,9 @@ def _write(path: Path, content: bytes) -> None:
         os.close(place)
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
-            return list(found)
+            yield from found
     except OSError:
-        return []
+        return

@@ -8,8 +8,8 @@ Nothing here reads a text, an ontology or a clock.
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -32,6 +32,11 @@ RejectionCode: TypeAlias = Literal[
     "evidence_too_far",
     "unresolved_end",
     "not_supported",
+    "not_checked",
+    "negated",
+    "hedged",
+    "no_longer",
+    "ambiguous_type",
     "timed_out",
 ]
 
@@ -61,7 +66,8 @@ class Mention(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One place where the text names a thing or states a value.
 
     `types` are class IRIs, most specific first; a literal has none and carries `value` and `datatype`
-    instead. `looks_like` is what the shape of a name alone suggests (person, organisation, place).
+    instead. `looks_like` is what the shape of a name alone suggests (person, organisation, place). `form` is what
+    examples call it where the text does not: the name of the thing, or the value as they write it.
     """
 
     start: int
@@ -76,14 +82,15 @@ class Mention(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     looks_like: str = ""
     confidence: float = 1.0
     confidence_from: ConfidenceSource = "rule"
+    form: str = ""
 
     @property
     def span(self) -> Span:
         return Span(self.start, self.end)
 
     @property
-    def order(self) -> tuple[int, int, str, tuple[str, ...], str, str]:
-        return (self.start, self.end, self.kind, self.types, self.value, self.individual)
+    def order(self) -> tuple[int, int, str, tuple[str, ...], str, str, str]:
+        return (self.start, self.end, self.kind, self.types, self.value, self.individual, self.form)
 
     def shifted(self, by: int) -> "Mention":
         return msgspec.structs.replace(self, start=self.start + by, end=self.end + by)
@@ -129,11 +136,15 @@ class Entity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Value(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaults=True):
-    """A literal object of a relation: its lexical form, its datatype IRI and, for a quantity, its unit."""
+    """A literal object of a relation: its lexical form, its datatype IRI and, for a quantity, its unit.
+
+    `written` is the value as the examples of a learned extractor write it, where that is another way.
+    """
 
     value: str
     datatype: str
     unit: str = ""
+    written: str = ""
 
 
 class Relation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -179,6 +190,22 @@ class Rejection(msgspec.Struct, frozen=True, order=True, rename="camel", omit_de
         return msgspec.structs.replace(self, start=self.start + by, end=self.end + by)
 
 
+class Graph(Protocol):
+    """What a writer needs of a graph. What is gone through may be made on the way, and anew each time."""
+
+    @property
+    def entities(self) -> Collection[Entity]: ...
+
+    @property
+    def relations(self) -> Collection[Relation]: ...
+
+    @property
+    def rejected(self) -> Collection[Rejection]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+
 class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
     """The result of a run. Build it with `KnowledgeGraph.of`, which puts everything in its one order."""
 
@@ -196,15 +223,10 @@ class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
         rejected: Iterable[Rejection] = (),
         notes: Iterable[str] = (),
     ) -> "KnowledgeGraph":
-        known = tuple(sorted(entities, key=lambda entity: entity.id))
-        refused = merge_rejections(rejected)
-        untyped = {(one.start, one.end) for one in refused if one.code == "no_type"}
-        named = {place for entity in known for said in entity.mentions if (place := (said.start, said.end)) in untyped}
         return cls(
-            entities=known,
+            entities=tuple(sorted(entities, key=lambda entity: entity.id)),
             relations=tuple(sorted(relations, key=lambda relation: relation.triple)),
-            # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
-            rejected=tuple(one for one in refused if one.code != "no_type" or (one.start, one.end) not in named),
+            rejected=merge_rejections(rejected),
             notes=tuple(sorted(set(notes))),
         )
 
@@ -218,6 +240,25 @@ class KnowledgeGraph(msgspec.Struct, frozen=True, rename="camel"):
     @classmethod
     def from_json(cls, data: bytes | str) -> "KnowledgeGraph":
         return msgspec.json.decode(data, type=cls)
+
+
+class FoundGraph(NamedTuple):
+    """A graph that a run has just found; its parts lie where the run has put them."""
+
+    entities: Collection[Entity]
+    relations: Collection[Relation]
+    rejected: Collection[Rejection]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<FoundGraph of {len(self.entities)} entities and {len(self.relations)} relations>"
+
+
+def in_memory(graph: Graph) -> KnowledgeGraph:
+    """The graph with everything that belongs to it."""
+    if isinstance(graph, KnowledgeGraph):
+        return graph
+    return KnowledgeGraph(tuple(graph.entities), tuple(graph.relations), tuple(graph.rejected), graph.notes)
 
 
 def merge_rejections(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:

@@ -54,13 +54,15 @@ class Guard:
 
     def claims(self, chunk: Chunk, offered: Iterable[Claim], *, mentions: Sequence[Mention]) -> Checked[Claim]:
         """The claims between these mentions that the ontology allows, turned round where only that holds."""
-        ends = {(mention.start, mention.end): mention for mention in mentions}
+        ends = {(mention.start, mention.end, ""): mention for mention in mentions}
+        # Two things of one place differ in what examples call them.
+        ends |= {(one.start, one.end, one.form): one for one in mentions if one.kind != "literal"}
         kept: dict[tuple[object, ...], Claim] = {}
         rejected: list[Rejection] = []
         for claim in offered:
             checked = self._claim(chunk, claim, ends)
             if isinstance(checked, Claim):
-                kept.setdefault((checked.subject.span, checked.predicate, checked.object.span), checked)
+                kept.setdefault((*_end(checked.subject), checked.predicate, *_end(checked.object)), checked)
                 continue
             start = max(0, min(claim.subject.start, claim.object.start))
             end = min(len(chunk.text), max(claim.subject.end, claim.object.end))
@@ -94,7 +96,7 @@ class Guard:
     def _is_class(self, iri: str) -> bool:
         return iri in self._index.classes or iri == THING
 
-    def _claim(self, chunk: Chunk, claim: Claim, ends: dict[tuple[int, int], Mention]) -> Claim | RejectionCode:
+    def _claim(self, chunk: Chunk, claim: Claim, ends: dict[tuple[int, int, str], Mention]) -> Claim | RejectionCode:
         if claim.predicate not in self._index.properties:
             return "unknown_relation"
         subject, target = self._end(chunk, claim.subject, ends), self._end(chunk, claim.object, ends)
@@ -114,8 +116,8 @@ class Guard:
             return claim
         return self._blame(claim)
 
-    def _end(self, chunk: Chunk, mention: Mention, ends: dict[tuple[int, int], Mention]) -> Mention | None:
-        known = ends.get((mention.start, mention.end))
+    def _end(self, chunk: Chunk, mention: Mention, ends: dict[tuple[int, int, str], Mention]) -> Mention | None:
+        known = ends.get((mention.start, mention.end, mention.form)) or ends.get((mention.start, mention.end, ""))
         if known is None or known.text != mention.text:
             return None
         # A literal may come in another datatype than it was seen in, and a name as the text of a value.
@@ -143,6 +145,10 @@ class Guard:
         domain = self._index.domain(claim.predicate)
         fits = any(all(not tree.above(iri).isdisjoint(group) for group in domain) for iri in claim.subject.types)
         return "range_mismatch" if fits else "domain_mismatch"
+
+
+def _end(mention: Mention) -> tuple[int, int, str]:
+    return (mention.start, mention.end, mention.form)
 
 
 def _placed(text: str, mention: Mention) -> Mention | None:

@@ -2,8 +2,8 @@
 1.
 
 Rule: a line counts when its newline is there. On reopening, a torn last line is cut off, so that a number is
-never used twice and none is missing. Events are flushed to the operating system one by one; lifecycle and
-stage events are also forced to the disk.
+never used twice and none is missing. Events are flushed to the operating system one by one; lifecycle events
+and the ends of stages are also forced to the disk. A stage that begins has nothing to lose yet.
 """
 
 import os
@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from sameas.extraction.events import Event, ProgressEvent, decode_event, is_droppable
+from sameas.extraction.events import Event, ProgressEvent, StageStarted, decode_event, is_droppable
 
 _BLOCK = 1 << 16
 
@@ -104,7 +104,7 @@ class FileJournal:
             written = self._file.write(line)
             if written != len(line):
                 raise OSError(f"the journal {self._path.name} took only part of a line: is the disk full?")
-            if not is_droppable(event):
+            if not is_droppable(event) and not isinstance(event, StageStarted):
                 os.fsync(self._file.fileno())
             self._length += 1
 

@@ -1,9 +1,8 @@
-"""The learned model as an extractor: the lexicon's names and values, with relations from both.
+"""The learned model as an extractor: what the examples taught, and beside it what the lexicon sees.
 
-Rule: an end of a learned relation is the lexicon's mention where the two overlap, so that one thing has one place;
-where the lexicon saw nothing, the span is a new mention with the class that the property asks for. What the
-ontology's domain or range forbids is not offered. Numbers and dates are written as the range wants them, or not
-at all; a normal form that is the name of a known individual stands for it.
+Rule: the examples come first. What the lexicon sees where a learned relation has an end, and what it says of such
+ends, gives way; what touches none of them stays. Which guesses are good enough is for the model's own thresholds to
+say, which were chosen by cross-validation over the examples.
 """
 
 from __future__ import annotations
@@ -12,17 +11,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from sameas.extraction.chunking import Chunk
-from sameas.extraction.embedded import LEARNED, LEARNED_VERSION, MINIMUM_CONFIDENCE, learned_settings
+from sameas.extraction.embedded import LEARNED, LEARNED_VERSION, learned_settings
 from sameas.extraction.extractor import Found
 from sameas.extraction.graph import Claim, Mention, Span
-from sameas.extraction.kinds import ClassKinds
+from sameas.extraction.learned_ends import LearnedEnds
 from sameas.extraction.lexicon.extractor import LexiconExtractor
-from sameas.extraction.lexicon.fitting import Fitting
-from sameas.extraction.lexicon.phrases import fold_phrase
-from sameas.extraction.lexicon.values import STRING
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.lexicon import name_of
@@ -30,7 +24,6 @@ from sameas.ontology.model import Constraint
 
 if TYPE_CHECKING:
     from sameas.extraction.learning.decoding import LearnedTriple
-    from sameas.extraction.learning.decoding import Mention as LearnedMention
     from sameas.extraction.learning.model import LearnedModel
     from sameas.extraction.learning.schema import Schema
 
@@ -65,18 +58,17 @@ def _first(constraint: Constraint) -> str:
 
 
 class LearnedExtractor:
-    """Finds what the lexicon finds, and what the examples taught. Made once, used for any number of chunks."""
+    """Finds what the examples taught, and what the lexicon finds elsewhere. Made once, used for any number of
+    chunks.
+    """
 
-    def __init__(self, index: OntologyIndex, model: LearnedModel, *, minimum: float = MINIMUM_CONFIDENCE) -> None:
+    def __init__(self, index: OntologyIndex, model: LearnedModel, *, minimum: float = 0.0) -> None:
+        """`minimum` asks for more confidence than the model's own thresholds do."""
         self._index = index
         self._model = model
         self._minimum = minimum
         self._lexicon = LexiconExtractor(index)
-        self._fitting = Fitting(index)
-        self._kinds = ClassKinds(index)
-        self._individuals = {
-            fold_phrase(entry.text): entry.iri for entry in reversed(index.lexicon()) if entry.kind == "individual"
-        }
+        self._ends = LearnedEnds(index)
         self._recent: OrderedDict[str, tuple[tuple[Span, LearnedTriple], ...]] = OrderedDict()
 
     @property
@@ -92,46 +84,39 @@ class LearnedExtractor:
         return learned_settings(self._model.version, minimum=self._minimum)
 
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
-        """The lexicon's mentions, made more specific or added to by the ends of learned relations."""
+        """The ends of learned relations, and the lexicon's mentions where there are none."""
         found = await self._lexicon.extract_entities(chunk, focus)
-        said = await self._lexicon.extract_relations(chunk, found.items, focus)
-        places = {(mention.start, mention.end): mention for mention in found.items}
-        for claim in self._claims(chunk, found.items, focus, said=said.items):
-            for end in (claim.subject, claim.object):
-                place = (end.start, end.end)
-                known = places.get(place)
-                if known is None or (not known.types and (end.kind != "literal" or known.kind != "literal")):
-                    places[place] = end
-                elif end.kind != "literal" and known.kind == "name":
-                    places[place] = self._better(known, end)
-        items = _outermost(places.values())
+        ends = _ends_of(self._claims(chunk, found.items, focus))
+        apart = [mention for mention in found.items if not any(_overlap(mention, end) for end in ends)]
+        items = sorted((*apart, *ends), key=lambda mention: mention.order)
         return Found(tuple(items), self._notes(found.notes))
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
-        """The lexicon's claims and the learned ones, each relation between two places once."""
+        """The learned claims, and the lexicon's between other mentions."""
+        learned = self._claims(chunk, mentions, focus)
+        ends = _ends_of(learned)
         found = await self._lexicon.extract_relations(chunk, mentions, focus)
-        claims = {_ends(claim): claim for claim in found.items}
-        for claim in self._claims(chunk, mentions, focus, said=found.items):
-            claims.setdefault(_ends(claim), claim)
-        return Found(tuple(sorted(claims.values(), key=lambda claim: claim.order)), self._notes(found.notes))
+        apart = [
+            claim
+            for claim in found.items
+            if claim.predicate not in self._model.properties
+            and not any(_overlap(claim.subject, end) or _overlap(claim.object, end) for end in ends)
+        ]
+        claims = sorted((*apart, *learned), key=lambda claim: claim.order)
+        return Found(tuple(claims), self._notes(found.notes))
 
     def _notes(self, notes: Iterable[str]) -> tuple[str, ...]:
         # Relations that were learned need no cue in the ontology.
         return tuple(note for note in notes if "no cue for relations" not in note)
 
-    def _claims(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus, *, said: Sequence[Claim]) -> list[Claim]:
-        """The learned claims; ends of what the lexicon said keep their class."""
-        sure = frozenset(end.span for claim in said for end in (claim.subject, claim.object))
+    def _claims(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> list[Claim]:
         allowed = None if focus.is_whole else frozenset(focus.properties)
-        seen = _Seen(mentions)
-        claims = []
-        for sentence, triple in self._triples(chunk):
-            if triple.property not in self._index.properties or (allowed and triple.property not in allowed):
-                continue
-            claim = self._claim(chunk, sentence, triple, seen, sure)
-            if claim is not None:
-                claims.append(claim)
-        return claims
+        known = [
+            (sentence, triple)
+            for sentence, triple in self._triples(chunk)
+            if triple.property in self._index.properties and (allowed is None or triple.property in allowed)
+        ]
+        return self._ends.claims(chunk, known, mentions)
 
     def _triples(self, chunk: Chunk) -> tuple[tuple[Span, LearnedTriple], ...]:
         known = self._recent.get(chunk.digest)
@@ -147,91 +132,12 @@ class LearnedExtractor:
                 self._recent.popitem(last=False)
         return known
 
-    def _claim(
-        self, chunk: Chunk, sentence: Span, triple: LearnedTriple, seen: _Seen, sure: frozenset[Span]
-    ) -> Claim | None:
-        subject = self._end(chunk, sentence, triple.subject, seen)
-        target = self._end(chunk, sentence, triple.object, seen)
-        if subject is None or target is None or _overlap(subject, target):
-            return None
-        if subject.span not in sure:
-            subject = self._loosened(subject, self._index.domain(triple.property))
-        if target.span not in sure:
-            target = self._loosened(target, self._index.range(triple.property))
-        subject = self._fitting.subject(subject, triple.property)
-        target = self._fitting.target(target, triple.property)
-        if subject is None or target is None or subject.kind == "literal":
-            return None
-        if target.kind == "literal" and target.datatype == STRING and triple.object.form is not None:
-            # A text in its learned normal form; numbers and dates stay as the range wants them.
-            target = msgspec.structs.replace(target, value=triple.object.form)
-        return Claim(subject, triple.property, target, sentence, round(min(triple.confidence, 1.0), 2))
 
-    def _end(self, chunk: Chunk, sentence: Span, end: LearnedMention, seen: _Seen) -> Mention | None:
-        """The lexicon's mention at the place, a new one where it saw nothing, or None where that is not clear."""
-        start, stop = end.start + sentence.start, end.end + sentence.start
-        if not 0 <= start < stop <= len(chunk.text):
-            return None
-        near = seen.overlapping(start, stop)
-        exact = [mention for mention in near if (mention.start, mention.end) == (start, stop)]
-        if exact or len(near) == 1:
-            return (exact or near)[0]
-        # "The Books of Mr. Lessmore": one name to those who learned it, two to the lexicon.
-        if any(mention.start < start or mention.end > stop for mention in near):
-            return None
-        individual = self._individuals.get(fold_phrase(end.value), "")
-        types = self._index.individuals[individual].types if individual else ()
-        return Mention(
-            start,
-            stop,
-            chunk.text[start:stop],
-            kind="individual" if individual else "name",
-            types=types,
-            individual=individual,
-        )
-
-    def _loosened(self, mention: Mention, wanted: Constraint) -> Mention:
-        """A mention of a class above the wanted one, free to take the narrower class."""
-        group = wanted[0] if wanted else ()
-        above = {iri for one in group for iri in self._index.class_tree.above(one)} - set(group)
-        if mention.kind != "name" or not mention.types or not set(group).isdisjoint(mention.types):
-            return mention
-        if above.issuperset(mention.types):
-            return msgspec.structs.replace(mention, types=())
-        # "invested in Acme" looks like a place by its preposition alone; what was learned knows better.
-        if mention.looks_like == "somewhere" and mention.types == (self._kinds.class_for("place"),):
-            return msgspec.structs.replace(mention, types=(), looks_like="")
-        return mention
-
-    def _better(self, known: Mention, end: Mention) -> Mention:
-        """The mention with the narrower class of the two, or the learned one where the shape was only a guess."""
-        guessed = known.looks_like == "somewhere" and not end.looks_like
-        below = any(iri != other and self._index.is_subclass(iri, other) for iri in end.types for other in known.types)
-        return end if guessed or below else known
-
-
-class _Seen:
-    """Mentions by place."""
-
-    def __init__(self, mentions: Sequence[Mention]) -> None:
-        self._mentions = sorted(mentions, key=lambda mention: mention.order)
-
-    def overlapping(self, start: int, end: int) -> list[Mention]:
-        return [mention for mention in self._mentions if mention.start < end and start < mention.end]
-
-
-def _outermost(mentions: Iterable[Mention]) -> list[Mention]:
-    """Mentions in order, without those inside another."""
-    kept: list[Mention] = []
-    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, one.order)):
-        if not kept or mention.end > kept[-1].end:
-            kept.append(mention)
-    return sorted(kept, key=lambda one: one.order)
+def _ends_of(claims: Iterable[Claim]) -> list[Mention]:
+    """Each end of the claims once."""
+    found = {end.order: end for claim in claims for end in (claim.subject, claim.object)}
+    return list(found.values())
 
 
 def _overlap(one: Mention, other: Mention) -> bool:
     return one.start < other.end and other.start < one.end
-
-
-def _ends(claim: Claim) -> tuple[Span, str, Span]:
-    return (claim.subject.span, claim.predicate, claim.object.span)

@@ -3,12 +3,12 @@
 Rule: only a run in which nothing was cut short is COMPLETE; every other outcome is a checkpoint on the way there.
 """
 
-from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
-from sameas.extraction.graph import KnowledgeGraph
-from sameas.extraction.outputs import OutputFormat
+from sameas.extraction.graph import Graph, KnowledgeGraph, in_memory
+from sameas.extraction.outputs import SpooledOutputs
 from sameas.llm.ledger import UsageRow
 from sameas.llm.outcomes import RunOutcome, name_outcome
 
@@ -23,12 +23,13 @@ class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
     chunk_index: int
 
 
-class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph, how the run ended, and the graph's files."""
+class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What was found, how the run ended, and the graph's files."""
 
-    graph: KnowledgeGraph
+    found: Graph
+    """The graph as the run left it, too large for memory where the text was long."""
     outcome: RunOutcome
-    outputs: Mapping[OutputFormat, bytes]
+    outputs: SpooledOutputs
     chunks: int
     chunks_from_checkpoints: int
     chunks_ended_early: int
@@ -37,11 +38,16 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True):
     usage: tuple[UsageRow, ...] = ()
     """What was spent on models in this run, and what the memo of calls saved."""
 
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """What was found, in memory."""
+        return in_memory(self.found)
+
     def __repr__(self) -> str:
-        return f"<ExtractionResult {self.outcome} {self.graph!r}>"
+        return f"<ExtractionResult {self.outcome} {self.found!r}>"
 
 
-def outcome_of(graph: KnowledgeGraph, *, ended_early: bool, usage: tuple[UsageRow, ...] | None = None) -> RunOutcome:
+def outcome_of(graph: Graph, *, ended_early: bool, usage: tuple[UsageRow, ...] | None = None) -> RunOutcome:
     """The outcome of a run that has this to show; `usage` is given by a run that asks models.
 
     FALLBACK_CACHE: something is missing, and everything that is there was known before, because no call was answered.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from sameas.extraction.assembly import assemble
+from sameas.extraction.assembly import AssembledRelations, assemble
 from sameas.extraction.bus import Bus
 from sameas.extraction.checkpoints import Checkpoints
 from sameas.extraction.chunking import ChunkSettings
@@ -40,19 +40,18 @@ from sameas.extraction.extractor import (
     extractor_digest,
     extractor_identity,
 )
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import FoundGraph, Graph
 from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.guard import Guard
 from sameas.extraction.journal import NoJournal
 from sameas.extraction.ledger import Ledger
 from sameas.extraction.outcome import ExtractionResult, MissingChunk, outcome_of
-from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, SpooledOutputs
 from sameas.extraction.resolution import Resolution
 from sameas.extraction.stages import (
     ChunkClaims,
     ChunkingStage,
     ChunkMentions,
-    ChunkSupport,
     EntityStage,
     GroundingStage,
     RelationStage,
@@ -225,12 +224,12 @@ class _Run:
             support = await self._each(
                 GroundingStage(self._settings.grounding, found=claims, second=second, identity=self._identity)
             )
-            graph = self._graph(support, resolution)
-            del resolution
+            relations = assemble(support, starts=self._chunks.starts, resolution=resolution, ledger=self._rejected)
         finally:
             self._chunks.close()
             self._results.close()
-        outputs = await self._write(graph, formats, output)
+        graph = self._graph(resolution, relations)
+        outputs = await self._write(graph, relations.evidence_count, formats, output)
         return self._finish(graph, outputs)
 
     def end(self, kind: type[Event], **fields: object) -> None:
@@ -254,6 +253,7 @@ class _Run:
                 key=self._key,
                 chunks=len(self._chunks),
                 on_signal=self._tell,
+                spent=self._meter.before,
                 concurrency=self._settings.concurrency,
             )
             self._extractor = self._bound = self._extractor.bind(link)
@@ -290,14 +290,13 @@ class _Run:
         return resolution
 
     async def _write(
-        self, graph: KnowledgeGraph, formats: Sequence[OutputFormat], output: OutputContext
-    ) -> dict[OutputFormat, bytes]:
+        self, graph: Graph, evidence: int, formats: Sequence[OutputFormat], output: OutputContext
+    ) -> SpooledOutputs:
         with self._stage("serialization"):
             stage = SerializationStage(output, formats=formats)
             # Otherwise a graph that takes longer than the limit would stay partial for ever.
-            evidence = sum(len(relation.evidence) for relation in graph.relations)
             limits = self._conditions.timeouts["serialization"].for_items(len(graph.entities) + evidence)
-            outputs: dict[OutputFormat, bytes] = {}
+            outputs = SpooledOutputs()
             try:
                 if not formats:
                     return outputs
@@ -320,20 +319,16 @@ class _Run:
             self._notes.update(chunk.notes)
             self._rejected.add(chunk.rejected, start=start)
 
-    def _graph(self, support: ResultSpool[ChunkSupport], resolution: Resolution) -> KnowledgeGraph:
-        assembled = assemble(support, starts=self._chunks.starts, resolution=resolution)
-        self._rejected.add(assembled.rejected)
-        for chunk, start in zip(support, self._chunks.starts, strict=True):
-            self._rejected.add(chunk.rejected, start=start)
-        return KnowledgeGraph.of(
-            entities=resolution.entities, relations=assembled.relations, rejected=self._rejected, notes=self._notes
-        )
+    def _graph(self, resolution: Resolution, relations: AssembledRelations) -> FoundGraph:
+        # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
+        self._rejected.forgive("no_type", where=resolution.is_named)
+        return FoundGraph(resolution.entities, relations, self._rejected, tuple(sorted(self._notes)))
 
-    def _finish(self, graph: KnowledgeGraph, outputs: dict[OutputFormat, bytes]) -> ExtractionResult:
+    def _finish(self, graph: Graph, outputs: SpooledOutputs) -> ExtractionResult:
         early = sum(self._early.values())
         usage = self._meter.read()
         result = ExtractionResult(
-            graph=graph,
+            found=graph,
             outcome=outcome_of(graph, ended_early=early > 0, usage=usage if self._bound is not None else None),
             outputs=outputs,
             chunks=len(self._chunks),

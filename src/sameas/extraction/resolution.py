@@ -1,292 +1,151 @@
 """One entity for each thing that a document mentions.
 
-Rule: the outcome depends on the mentions and their places, never on the order they arrive in. Names are one
-thing if their normal forms are equal and their classes agree; then acronyms, short forms of a name that
-stands before them, and slips of the pen are joined to the one name that they fit. Where two names fit,
-nothing is joined. Never quadratic: names meet only in blocks that they share.
+Rule: the outcome depends on the mentions and their places, never on the order they arrive in. What is one thing is
+decided in `clusters.py`. An entity has its mentions in memory only while somebody looks at it.
 """
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import permutations
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
+from sameas.extraction.clusters import Cluster, Clusterer
 from sameas.extraction.graph import Entity, Evidence, Mention, entity_id
-from sameas.extraction.kinds import ClassKinds
-from sameas.extraction.naming import initials, is_acronym, is_slip, name_key, neighbours
+from sameas.extraction.naming import name_key
+from sameas.extraction.said_names import Form, Place, SaidNames, Types
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.vocabulary import TOP
 
-Types = tuple[str, ...]
+
+class _Thing:
+    """An entity without its mentions, and the forms that stand for it."""
+
+    __slots__ = ("entity", "forms", "is_merged")
+
+    def __init__(self, entity: Entity, forms: Iterable[Form]) -> None:
+        self.entity = entity
+        self.forms = list(forms)
+        self.is_merged = False
+
+    def merge(self, other: Entity, forms: Iterable[Form]) -> None:
+        """The other is the same after all."""
+        self.entity = _entity_of_both(self.entity, other)
+        self.forms.extend(forms)
+        self.is_merged = True
+
+    def attach(self, form: Form) -> None:
+        name, entity = " ".join(form.text.split()), self.entity
+        self.entity = msgspec.structs.replace(entity, aliases=tuple(sorted({*entity.aliases, name} - {entity.name})))
+        self.forms.append(form)
+        self.is_merged = True
+
+    def whole(self, names: SaidNames) -> Entity:
+        said = sorted((*place, form.text) for form in self.forms for place in names.places(form))
+        # What was put together from several sides may have the same place from each of them.
+        places = dict.fromkeys(said) if self.is_merged else said
+        return msgspec.structs.replace(self.entity, mentions=tuple(Evidence(*place) for place in places))
 
 
-class Resolution(NamedTuple):
-    """The entities, and which of them each mention's place belongs to."""
+class Resolution:
+    """The entities, and which of them the place of a mention belongs to."""
 
-    entities: tuple[Entity, ...]
-    entity_of: Mapping[tuple[int, int], str]
-
-
-class _Cluster:
-    """Mentions that are one thing, so far."""
-
-    __slots__ = ("individual", "key", "mentions", "types")
-
-    def __init__(self, key: str, types: Types, individual: str) -> None:
-        self.key = key
-        self.types = types
-        self.individual = individual
-        self.mentions: list[Mention] = []
+    def __init__(self, clusters: Iterable[Cluster], *, names: SaidNames, index: OntologyIndex) -> None:
+        self._names = names
+        # Where two have claimed a place, the later has it.
+        self._owners: dict[int, tuple[int, str]] = {}
+        things: dict[str, _Thing] = {}
+        for rank, cluster in enumerate(clusters):
+            entity = _entity(cluster, index)
+            if entity.id in things:
+                things[entity.id].merge(entity, cluster.forms)
+            else:
+                things[entity.id] = _Thing(entity, cluster.forms)
+            self._owners.update((form.number, (rank, entity.id)) for form in cluster.forms)
+        self._things = {name: things[name] for name in sorted(things)}
 
     @property
-    def order(self) -> tuple[str, Types, str]:
-        return (self.key, self.types, self.individual)
+    def entities(self) -> Collection[Entity]:
+        """In the order of their ids; each is made with its mentions when its turn comes."""
+        return _Entities(self._things, self._names)
+
+    def entity_at(self, place: Place, *, form: str = "") -> str | None:
+        """The id of the entity that a mention with a class names at this place; `form` tells two of one place apart."""
+        said = [one.number for one in self._names.at(place) if not form or one.name == form]
+        owners = [self._owners[number] for number in said if number in self._owners]
+        return max(owners)[1] if owners else None
+
+    def is_named(self, place: Place) -> bool:
+        """Whether an entity has a mention at this place, with a class or attached."""
+        return bool(self._names.at(place))
+
+    def attach(self, untyped: Iterable[Mention]) -> None:
+        """Put names that no class was known for where they stand on the one entity of that name.
+
+        Only an equal normal form counts, and only where a single entity has it.
+        """
+        owners: dict[str, str] = {}
+        for name, thing in self._things.items():
+            for key in {name_key(text) for form in thing.forms for text in (form.text, form.name)}:
+                owners[key] = "" if owners.get(key, name) != name else name
+        forms: dict[str, Form] = {}
+        for mention in untyped:
+            owner, place = owners.get(name_key(mention.text)), (mention.start, mention.end)
+            if not owner or self.entity_at(place) is not None:
+                continue
+            form = forms.get(mention.text)
+            if form is None:
+                form = forms[mention.text] = self._names.new_form((mention.text, (), "", 1.0, "rule", ""))
+                self._things[owner].attach(form)
+            self._names.add(form, place)
 
 
-def resolve(mentions: Iterable[Mention], *, index: OntologyIndex) -> Resolution:
-    """The entities behind the mentions; literals are not things and are left out."""
-    things = sorted((m for m in mentions if m.kind != "literal"), key=lambda mention: mention.order)
-    clusters = _Resolver(index).clusters(things)
-    entities: dict[str, Entity] = {}
-    entity_of: dict[tuple[int, int], str] = {}
-    for cluster in clusters:
-        entity = _entity(cluster, index)
-        twin = entities.get(entity.id)
-        if twin is not None:
-            entity = _entity_of_both(twin, entity)
-        entities[entity.id] = entity
-        for mention in cluster.mentions:
-            entity_of[(mention.start, mention.end)] = entity.id
-    return Resolution(tuple(sorted(entities.values(), key=lambda entity: entity.id)), entity_of)
+def resolve(mentions: Iterable[Mention], *, index: OntologyIndex, untyped: Iterable[Mention] = ()) -> Resolution:
+    """The entities behind the mentions; literals are not things and are left out.
 
-
-def attach(resolution: Resolution, untyped: Iterable[Mention]) -> Resolution:
-    """The resolution with names that no class was known for where they stand, each on the one entity of that name.
-
-    Only an equal normal form counts, and only where a single entity has it.
+    `untyped` are names without a class: they make no entity and are attached to those that there are.
     """
-    owners: dict[str, str] = {}
-    for entity in resolution.entities:
-        for text in {said.text for said in entity.mentions}:
-            key = name_key(text)
-            owners[key] = "" if owners.get(key, entity.id) != entity.id else entity.id
-    added: dict[str, set[Evidence]] = defaultdict(set)
-    for mention in untyped:
-        owner = owners.get(name_key(mention.text))
-        if owner and (mention.start, mention.end) not in resolution.entity_of:
-            added[owner].add(Evidence(mention.start, mention.end, mention.text))
-    if not added:
-        return resolution
-    entities = tuple(_with_mentions(one, added[one.id]) if one.id in added else one for one in resolution.entities)
-    # Their places are not noted: no claim has such an end, and a long text has very many of them.
-    return Resolution(entities, resolution.entity_of)
+    names = SaidNames(mention for mention in mentions if mention.kind != "literal")
+    resolution = Resolution(Clusterer(index, names).clusters(), names=names, index=index)
+    resolution.attach(untyped)
+    return resolution
 
 
-class _Resolver:
-    def __init__(self, index: OntologyIndex) -> None:
-        self._index = index
-        self._kinds = ClassKinds(index)
-        self._agreeing: dict[tuple[Types, Types], bool] = {}
+class _Entities(Collection[Entity]):
+    def __init__(self, things: Mapping[str, _Thing], names: SaidNames) -> None:
+        self._things = things
+        self._names = names
 
-    def clusters(self, mentions: Sequence[Mention]) -> list[_Cluster]:
-        by_key: dict[str, list[Mention]] = defaultdict(list)
-        for mention in mentions:
-            by_key[name_key(mention.text)].append(mention)
-        clusters = [cluster for key in sorted(by_key) for cluster in self._by_class(key, by_key[key])]
-        clusters = self._join(clusters, self._same_individual(clusters))
-        clusters = self._join(clusters, self._acronyms(clusters))
-        clusters = self._short_forms(clusters)
-        return self._join(clusters, self._slips(clusters))
+    def __len__(self) -> int:
+        return len(self._things)
 
-    def _by_class(self, key: str, mentions: list[Mention]) -> Iterable[_Cluster]:
-        """Mentions of one name: those whose classes agree together, the most specific classes first."""
-        groups: dict[tuple[Types, str], list[Mention]] = defaultdict(list)
-        for mention in mentions:
-            groups[(mention.types, mention.individual)].append(mention)
-        known = sorted(groups, key=lambda group: (-self._depth(group[0]), -len(groups[group]), group))
-        clusters: list[_Cluster] = []
-        for types, individual in known:
-            fitting = [
-                cluster
-                for cluster in clusters
-                if self._agree(cluster.types, types) and not (individual and cluster.individual not in ("", individual))
-            ]
-            # A general class fits several specific ones: the most mentioned of them has it.
-            home = min(fitting, key=lambda cluster: (-len(cluster.mentions), cluster.order), default=None)
-            if home is None:
-                home = _Cluster(key, types, individual)
-                clusters.append(home)
-            home.individual = home.individual or individual
-            home.mentions.extend(groups[(types, individual)])
-        return clusters
+    def __iter__(self) -> Iterator[Entity]:
+        return (thing.whole(self._names) for thing in self._things.values())
 
-    def _same_individual(self, clusters: list[_Cluster]) -> list[tuple[_Cluster, _Cluster]]:
-        first: dict[str, _Cluster] = {}
-        pairs = []
-        for cluster in clusters:
-            if cluster.individual:
-                home = first.setdefault(cluster.individual, cluster)
-                if home is not cluster:
-                    pairs.append((cluster, home))
-        return pairs
-
-    def _acronyms(self, clusters: list[_Cluster]) -> list[tuple[_Cluster, _Cluster]]:
-        full: dict[str, list[_Cluster]] = defaultdict(list)
-        for cluster in clusters:
-            letters = initials(cluster.key)
-            if letters:
-                full[letters].append(cluster)
-        pairs = []
-        for cluster in clusters:
-            if " " in cluster.key or cluster.individual or not is_acronym(cluster.mentions[0].text):
-                continue
-            homes = [home for home in full.get(cluster.key, ()) if self._agree(home.types, cluster.types)]
-            if len(homes) == 1:
-                pairs.append((cluster, homes[0]))
-        return pairs
-
-    def _short_forms(self, clusters: list[_Cluster]) -> list[_Cluster]:
-        """`Ms Stone` after `Alice Stone`, `Acme` after `Acme Robotics`: each mention goes to the nearest
-        name before it.
-        """
-        by_word: dict[str, list[_Cluster]] = defaultdict(list)
-        for cluster in clusters:
-            for word in self._short_words(cluster):
-                by_word[word].append(cluster)
-        kept: list[_Cluster] = []
-        for cluster in clusters:
-            homes = (
-                [home for home in by_word.get(cluster.key, ()) if self._agree(home.types, cluster.types)]
-                if " " not in cluster.key and not cluster.individual
-                else []
-            )
-            if not homes:
-                kept.append(cluster)
-                continue
-            places = sorted((m.start, number) for number, home in enumerate(homes) for m in home.mentions)
-            left: list[Mention] = []
-            for mention in cluster.mentions:
-                before = bisect_left(places, (mention.start, 0))
-                if before:
-                    homes[places[before - 1][1]].mentions.append(mention)
-                else:
-                    left.append(mention)
-            if left:
-                cluster.mentions = left
-                kept.append(cluster)
-        for cluster in kept:
-            cluster.mentions.sort(key=lambda mention: mention.order)
-        return kept
-
-    def _short_words(self, cluster: _Cluster) -> set[str]:
-        """The words that can stand for a whole name: a person's first or last, an organisation's first, no
-        place's.
-        """
-        words = cluster.key.split()
-        if len(words) == 1 or not cluster.types:
-            return set()
-        match self._kinds.kind_of(cluster.types[0]):
-            case "person":
-                return {words[0], words[-1]}
-            case "organisation":
-                return {words[0]}
-            case _:
-                return set()
-
-    def _slips(self, clusters: list[_Cluster]) -> list[tuple[_Cluster, _Cluster]]:
-        first: dict[str, _Cluster] = {}
-        blocks: dict[str, list[_Cluster]] = {}
-        for cluster in clusters:
-            for form in neighbours(cluster.key):
-                # Nearly every form is met once: only the others need a list.
-                known = first.setdefault(form, cluster)
-                if known is not cluster:
-                    blocks.setdefault(form, [known]).append(cluster)
-        candidates: dict[tuple[str, Types, str], dict[tuple[str, Types, str], _Cluster]] = defaultdict(dict)
-        for block in blocks.values():
-            if len(block) <= _LARGEST_BLOCK:
-                for one, other in permutations(block, 2):
-                    if _rarer(one, other) and is_slip(one.key, other.key):
-                        candidates[one.order][other.order] = other
-        by_order = {cluster.order: cluster for cluster in clusters}
-        pairs = []
-        for order in sorted(candidates):
-            one = by_order[order]
-            homes = [home for home in candidates[order].values() if self._agree(home.types, one.types)]
-            if len(homes) == 1 and not (one.individual and homes[0].individual):
-                pairs.append((one, homes[0]))
-        return pairs
-
-    def _join(self, clusters: list[_Cluster], pairs: list[tuple[_Cluster, _Cluster]]) -> list[_Cluster]:
-        moved: dict[int, _Cluster] = {}
-        for one, home in pairs:
-            while id(home) in moved:
-                home = moved[id(home)]
-            if home is one:
-                continue
-            home.mentions.extend(one.mentions)
-            home.mentions.sort(key=lambda mention: mention.order)
-            home.individual = home.individual or one.individual
-            if self._depth(one.types) > self._depth(home.types):
-                home.types = one.types
-            moved[id(one)] = home
-        return [cluster for cluster in clusters if id(cluster) not in moved]
-
-    def _agree(self, one: Types, other: Types) -> bool:
-        """Whether a thing can have both: some class of one is, or is below or above, some class of the
-        other.
-        """
-        if one == other or not one or not other:
-            return True
-        asked = (one, other)
-        known = self._agreeing.get(asked)
-        if known is None:
-            sub = self._index.is_subclass
-            known = self._agreeing[asked] = any(sub(a, b) or sub(b, a) for a in one for b in other)
-        return known
-
-    def _depth(self, types: Types) -> int:
-        return max((len(self._index.class_tree.above(iri)) for iri in types), default=0)
+    def __contains__(self, entity: object) -> bool:
+        return any(one == entity for one in self)
 
 
-# Beyond this a block says nothing: a long list of names that differ in one letter.
-_LARGEST_BLOCK = 50
-
-
-def _rarer(one: _Cluster, other: _Cluster) -> bool:
-    """A slip is the rarer form; of two equally rare ones, the later in the text."""
-    left, right = len(one.mentions), len(other.mentions)
-    return (left, -one.mentions[0].start) < (right, -other.mentions[0].start)
-
-
-def _entity(cluster: _Cluster, index: OntologyIndex) -> Entity:
-    said = Counter(mention.text for mention in cluster.mentions)
+def _entity(cluster: Cluster, index: OntologyIndex) -> Entity:
+    said: Counter[str] = Counter()
+    for form in cluster.forms:
+        said[form.name] += form.count
     # The fullest name, then the most frequent form of it.
     name = min(said, key=lambda text: (-len(name_key(text).split()), -said[text], -len(text), text))
-    surest = max(cluster.mentions, key=lambda mention: (mention.confidence, mention.confidence_from))
-    types = _most_specific({iri for mention in cluster.mentions for iri in mention.types}, index)
+    confidence, confidence_from = max(form.confidence for form in cluster.forms)
+    types = _most_specific({iri for form in cluster.forms for iri in form.types}, index)
     return Entity(
         id=entity_id(name_key(name), types[0] if types else ""),
         name=" ".join(name.split()),
         types=types,
-        aliases=tuple(sorted({" ".join(text.split()) for text in said} - {" ".join(name.split())})),
-        mentions=tuple(Evidence(m.start, m.end, m.text) for m in cluster.mentions),
+        aliases=tuple(sorted(_spelled(cluster.forms) - {" ".join(name.split())})),
         individual=cluster.individual,
-        confidence=surest.confidence,
-        confidence_from=surest.confidence_from,
+        confidence=confidence,
+        confidence_from=confidence_from,
     )
 
 
-def _with_mentions(entity: Entity, more: set[Evidence]) -> Entity:
-    names = {" ".join(said.text.split()) for said in more}
-    return msgspec.structs.replace(
-        entity,
-        aliases=tuple(sorted({*entity.aliases, *names} - {entity.name})),
-        mentions=tuple(sorted({*entity.mentions, *more})),
-    )
+def _spelled(forms: Iterable[Form]) -> set[str]:
+    return {" ".join(text.split()) for form in forms for text in (form.text, form.name)}
 
 
 def _most_specific(types: set[str], index: OntologyIndex) -> Types:
@@ -305,7 +164,6 @@ def _entity_of_both(one: Entity, other: Entity) -> Entity:
         name=one.name,
         types=tuple(dict.fromkeys((*one.types, *other.types))),
         aliases=tuple(sorted({*one.aliases, *other.aliases, other.name} - {one.name})),
-        mentions=tuple(sorted({*one.mentions, *other.mentions})),
         individual=one.individual or other.individual,
         confidence=surest.confidence,
         confidence_from=surest.confidence_from,

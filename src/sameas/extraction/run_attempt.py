@@ -8,6 +8,7 @@ replaced writes nothing more.
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from sameas.extraction.events import (
     StageStarted,
     TimeoutWarning,
 )
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import Graph
 from sameas.extraction.metadata import (
     ENTITIES,
     EVENTS,
@@ -42,14 +43,14 @@ from sameas.extraction.metadata import (
 )
 from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
-from sameas.extraction.run_folder import RunFolder, RunReplacedError
+from sameas.extraction.run_folder import RunFolder, RunReplacedError, Write
 from sameas.extraction.usage import Meter, joined
 from sameas.once.context import Context
 
 # A run that fails again and again must not grow its metadata without end.
 _EVENTS_KEPT = 500
 _ERRORS_KEPT = 200
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16
 
 DAMAGED_RUN = "damaged_run"
 _COUNTED: Mapping[str, AuditType] = {
@@ -82,7 +83,6 @@ class RunAttempt:
         self._folder = folder
         self._context = context
         self._clock = clock
-        self.meter = Meter()
         folder.prepare()
         previous = folder.peek()
         goes_on = previous is not None and previous.status != "complete"
@@ -91,7 +91,7 @@ class RunAttempt:
         if previous is not None and previous.fence > context.fence:
             raise RunReplacedError
         self._journal = folder.open_journal(anew=not goes_on)
-        self._spent_before = previous.usage if previous is not None and goes_on else ()
+        self.meter = Meter(previous.usage if previous is not None and goes_on else ())
         self._metadata = RunMetadata(
             idempotency_key=plan.key,
             status="pending",
@@ -159,15 +159,15 @@ class RunAttempt:
     def close(self) -> None:
         self._journal.close()
 
-    def finish(self, result: ExtractionResult, graph: KnowledgeGraph) -> RunMetadata:
+    def finish(self, result: ExtractionResult, graph: Graph) -> RunMetadata:
         """The run came to its end: write what it found, and say whether that is all."""
-        contents = {
-            ENTITIES: write_entities(graph),
-            RELATIONS: write_relations(graph),
-            REJECTED: write_rejected(graph),
+        contents: dict[str, Write] = {
+            ENTITIES: partial(write_entities, graph),
+            RELATIONS: partial(write_relations, graph),
+            REJECTED: partial(write_rejected, graph),
         }
         if "turtle" in result.outputs:
-            contents[GRAPH] = result.outputs["turtle"]
+            contents[GRAPH] = partial(result.outputs.copy, "turtle")
         files = self._folder.write_artefacts(contents)
         files[EVENTS] = _digest_of(self._folder.journal_path)
         whole = result.outcome == "COMPLETE"
@@ -222,7 +222,7 @@ class RunAttempt:
     def _write(self) -> None:
         if self._context.lost:
             raise RunReplacedError
-        self._metadata = replace(self._metadata, usage=joined(self._spent_before, self.meter.read()))
+        self._metadata = replace(self._metadata, usage=joined(self.meter.before, self.meter.read()))
         self._folder.write_metadata(self._metadata)
 
 

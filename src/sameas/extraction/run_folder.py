@@ -5,17 +5,18 @@ metadata gives; anything else is damage, with a reason for people. Writers show 
 replaced is refused.
 """
 
+import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from sameas.extraction.durable_file import settle_folder, sweep, write_durably
+from sameas.extraction.durable_file import settle_folder, sweep, write_durably, writing
 from sameas.extraction.folder_names import QUARANTINE, key_folder
-from sameas.extraction.graph import Entity, KnowledgeGraph, Rejection, Relation
+from sameas.extraction.graph import Entity, Graph, KnowledgeGraph, Rejection, Relation
 from sameas.extraction.journal import FileJournal, JournalDamagedError, read_journal
 from sameas.extraction.metadata import (
     ARTEFACTS,
@@ -27,6 +28,7 @@ from sameas.extraction.metadata import (
     FileDigest,
     RunMetadata,
 )
+from sameas.extraction.outputs import Writable
 
 _entities = msgspec.json.Decoder(tuple[Entity, ...])
 _relations = msgspec.json.Decoder(tuple[Relation, ...])
@@ -45,7 +47,11 @@ class Stored(NamedTuple):
     """A result as it was read and checked."""
 
     metadata: RunMetadata
-    graph: KnowledgeGraph
+    graph: Graph
+
+
+Write: TypeAlias = Callable[[Writable], object]
+"""Writes the content of a file to it."""
 
 
 class RunFolder:
@@ -161,12 +167,16 @@ class RunFolder:
             raise RunReplacedError
         write_durably(self.path / METADATA, metadata.to_json())
 
-    def write_artefacts(self, contents: Mapping[str, bytes]) -> dict[str, FileDigest]:
+    def write_artefacts(self, contents: Mapping[str, Write]) -> dict[str, FileDigest]:
         """Write the files of a result and give their digests; they count once the metadata lists them."""
-        for name, data in contents.items():
-            write_durably(self.path / name, data, settle=False)
+        digests = {}
+        for name, write in contents.items():
+            with writing(self.path / name, settle=False) as file:
+                counted = _Counted(file)
+                write(counted)
+            digests[name] = counted.digest()
         settle_folder(self.path)
-        return {name: FileDigest.of(data) for name, data in contents.items()}
+        return digests
 
     def set_aside(self) -> Path | None:
         """Move the folder to the quarantine; None where it is gone already."""
@@ -205,6 +215,24 @@ class RunFolder:
         if FileDigest.of(data) != expected:
             raise RunDamagedError(f"{name} has not the digest that {METADATA} gives")
         return data
+
+
+class _Counted:
+    """Passes on what is written, and knows its digest."""
+
+    def __init__(self, target: Writable) -> None:
+        self._target = target
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def write(self, data: bytes, /) -> int:
+        self._target.write(data)
+        self._hash.update(data)
+        self._size += len(data)
+        return len(data)
+
+    def digest(self) -> FileDigest:
+        return FileDigest(self._hash.hexdigest(), self._size)
 
 
 def size_of(folder: Path) -> int:

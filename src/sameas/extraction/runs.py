@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import methodcaller
 from pathlib import Path
 from typing import TypeAlias
 
@@ -227,7 +228,7 @@ class Runs:
         metadata = replace(kept.metadata, files=files)
         folder = self.at(key)
         folder.prepare()
-        folder.write_artefacts(kept.contents)
+        folder.write_artefacts({name: methodcaller("write", data) for name, data in kept.contents.items()})
         write_durably(folder.path / METADATA, metadata.to_json())
         return metadata
 

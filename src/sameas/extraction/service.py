@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from sameas.extraction.extractor import Extractor
 from sameas.extraction.file_checkpoints import DEFAULT_BYTES, FileCheckpoints
 from sameas.extraction.folder_names import tenant_folder
 from sameas.extraction.following import Following, OnEvent
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import Graph, KnowledgeGraph, in_memory
 from sameas.extraction.metadata import GRAPH, RunMetadata
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render
 from sameas.extraction.recent_results import RecentResults
@@ -75,7 +75,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A run goes on to its end although everybody who asked for it has left."""
 
 
-class Extraction(msgspec.Struct, frozen=True):
+class Extraction(msgspec.Struct, frozen=True, dict=True):
     """What an extraction gave, and where it came from."""
 
     key: IdempotencyKey
@@ -84,8 +84,14 @@ class Extraction(msgspec.Struct, frozen=True):
     shared: bool
     """Somebody else was at it at the same time, and this caller waited for them."""
     metadata: RunMetadata
-    graph: KnowledgeGraph
+    found: Graph
+    """The graph as it was found or read, too large for memory where the text was long."""
     folder: Path
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """What was found, in memory."""
+        return in_memory(self.found)
 
 
 class ExtractionService:
@@ -194,7 +200,7 @@ class ExtractionService:
         metadata = extraction_or_run.metadata
         if to == "turtle" and GRAPH in metadata.files:
             return self._runs.at(metadata.idempotency_key).read(GRAPH, metadata)
-        graph = extraction_or_run.graph() if isinstance(extraction_or_run, Run) else extraction_or_run.graph
+        graph = extraction_or_run.graph() if isinstance(extraction_or_run, Run) else extraction_or_run.found
         context = OutputContext(
             key=metadata.idempotency_key,
             base=metadata.base,

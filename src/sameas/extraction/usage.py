@@ -8,7 +8,9 @@ from sameas.llm.ledger import UsageRow, added
 class Meter:
     """Reads what a run has spent; nothing until an extractor that spends is at work."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: tuple[UsageRow, ...] = ()) -> None:
+        self.before = before
+        """What earlier attempts at the run have spent."""
         self._read: Callable[[], tuple[UsageRow, ...]] | None = None
 
     def attach(self, read: Callable[[], tuple[UsageRow, ...]]) -> None:

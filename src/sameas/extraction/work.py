@@ -12,13 +12,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from sameas.extraction.bus import Bus
 from sameas.extraction.events import CacheHit, ErrorRecoverable, ErrorReport
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.following import Following
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import FoundGraph, Graph
 from sameas.extraction.metadata import ARTEFACTS, ExtractorName, RunMetadata, seconds_of
 from sameas.extraction.results import ResultTables
 from sameas.extraction.run_attempt import DAMAGED_RUN, RunAttempt, RunPlan
@@ -40,7 +38,7 @@ T = TypeVar("T")
 class PartialRunError(Exception):
     """The run ended early; what it found is here, and its claim was given back."""
 
-    def __init__(self, metadata: RunMetadata, graph: KnowledgeGraph) -> None:
+    def __init__(self, metadata: RunMetadata, graph: Graph) -> None:
         self.metadata = metadata
         self.graph = graph
         super().__init__(metadata.outcome)
@@ -108,7 +106,7 @@ class ExtractionWork:
         attempt = await _to_its_end(self._begin, context)
         try:
             result = await self._run(attempt, following)
-            graph = self._annotated(result.graph)
+            graph = self._annotated(result.found)
             metadata = await _to_its_end(attempt.finish, result, graph)
         except RunReplacedError:
             raise
@@ -177,10 +175,9 @@ class ExtractionWork:
             self.damaged(str(damage))
             return RunAttempt(folder, self.plan, context, clock=self._clock)
 
-    def _annotated(self, graph: KnowledgeGraph) -> KnowledgeGraph:
-        if not self._damage:
-            return graph
-        return msgspec.structs.replace(graph, notes=tuple(sorted({*graph.notes, *self._damage})))
+    def _annotated(self, graph: Graph) -> Graph:
+        notes = tuple(sorted({*graph.notes, *self._damage}))
+        return FoundGraph(graph.entities, graph.relations, graph.rejected, notes)
 
     def _save(self, tables: ResultTables, metadata: RunMetadata) -> None:
         folder = self._runs.at(self.plan.key)

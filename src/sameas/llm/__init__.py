@@ -1,26 +1,33 @@
-"""Language models, and the services that keep them under control. Importing it loads no provider's package."""
+"""Language models, and the services that keep them under control, each usable alone.
 
-from sameas.llm.budget import Preflight, Reservation, TokenBudgetService
-from sameas.llm.circuit import CircuitBreaker, CircuitSettings
-from sameas.llm.errors import (
-    BudgetSpent,
-    CallRefused,
-    CircuitOpen,
-    HeldBack,
-    LimitsUnreachable,
-    RequestTooLarge,
-    TooManyWaiting,
-)
-from sameas.llm.ledger import UsageReport, UsageRow
-from sameas.llm.limiter import CentralRateLimiterService, Permit
-from sameas.llm.memo import CallMemo
-from sameas.llm.models import Ask, Message, Model, ModelError, Reply, Usage, open_model
-from sameas.llm.outcomes import RunOutcome
-from sameas.llm.prices import Price
-from sameas.llm.signals import Signal
-from sameas.llm.supervisor import Backoff, RequestSupervisor
-from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService
-from sameas.llm.windows import LocalWindows, RateLimits
+Importing one loads what it needs and no provider's package; importing this loads none of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sameas.llm.budget import Preflight, Reservation, TokenBudgetService
+    from sameas.llm.circuit import CircuitBreaker, CircuitSettings
+    from sameas.llm.errors import (
+        BudgetSpent,
+        CallRefused,
+        CircuitOpen,
+        HeldBack,
+        LimitsUnreachable,
+        RequestTooLarge,
+        TooManyWaiting,
+    )
+    from sameas.llm.ledger import UsageReport, UsageRow
+    from sameas.llm.limiter import CentralRateLimiterService, Permit
+    from sameas.llm.memo import CallMemo
+    from sameas.llm.models import Ask, Message, Model, ModelError, Reply, Usage, open_model
+    from sameas.llm.outcomes import RunOutcome
+    from sameas.llm.prices import Price
+    from sameas.llm.signals import Signal
+    from sameas.llm.supervisor import Backoff, RequestSupervisor
+    from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService
+    from sameas.llm.windows import LocalWindows, RateLimits
 
 __all__ = [
     "Ask",
@@ -59,3 +66,39 @@ __all__ = [
     "UsageRow",
     "open_model",
 ]
+
+_HOMES = {
+    "budget": ("Preflight", "Reservation", "TokenBudgetService"),
+    "circuit": ("CircuitBreaker", "CircuitSettings"),
+    "errors": (
+        "BudgetSpent",
+        "CallRefused",
+        "CircuitOpen",
+        "HeldBack",
+        "LimitsUnreachable",
+        "RequestTooLarge",
+        "TooManyWaiting",
+    ),
+    "ledger": ("UsageReport", "UsageRow"),
+    "limiter": ("CentralRateLimiterService", "Permit"),
+    "memo": ("CallMemo",),
+    "models": ("Ask", "Message", "Model", "ModelError", "Reply", "Usage", "open_model"),
+    "outcomes": ("RunOutcome",),
+    "prices": ("Price",),
+    "signals": ("Signal",),
+    "supervisor": ("Backoff", "RequestSupervisor"),
+    "timeouts": ("StageName", "StageTimedOutError", "StageTimeout", "StageTimeoutService"),
+    "windows": ("LocalWindows", "RateLimits"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

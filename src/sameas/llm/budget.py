@@ -2,11 +2,12 @@
 
 Rule: what a call may cost at most is reserved before it and settled with what it did cost, so that the sum is exact
 after every reply, also after one that cost more than was reserved. Entity extraction may use what the stages
-without a share of their own ("other") leave. A request has a budget of its own and never gets it back: the next
-request takes a new one.
+without a share of their own ("other") leave; where the order of the stages is known, each may use what those before it
+left, and half of the shares of those after it. A request has a budget of its own and never gets it back: the next
+request takes a new one. A budget that nobody set may grow with what is asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from types import MappingProxyType
 import msgspec
 
 from sameas.llm.errors import BudgetSpent
+from sameas.llm.purse import Purse
 from sameas.llm.signals import BudgetWarning, Listener, tell
 
 # Source document 001, part 1.3; there for a request, here for a chunk (DESIGN.md, section 11).
@@ -81,10 +83,20 @@ class _Account:
         self.limit = limit
         self.used = 0
         self.reserved = 0
+        self.provided = 0
+
+    @property
+    def protected(self) -> int:
+        """What stages that come before must leave."""
+        return max(0, self.limit // 2 - self.used - self.reserved)
 
 
 class TokenBudgetService:
-    """The budget of one request. `cost_limit` is in US dollars; without one, only tokens are limited."""
+    """The budget of one request. `cost_limit` is in US dollars; without one, only tokens are limited.
+
+    With a `purse` several requests spend their money together. `order` names the stages that ask, as they are done.
+    With `grows` the total is where it begins, and `provide` makes room.
+    """
 
     def __init__(
         self,
@@ -92,19 +104,25 @@ class TokenBudgetService:
         *,
         shares: Mapping[str, Decimal | float] = SHARES,
         cost_limit: Decimal | None = None,
+        purse: Purse | None = None,
+        order: Sequence[str] = (),
+        grows: bool = False,
         on_signal: Listener | None = None,
     ) -> None:
         if total < 1:
             raise ValueError("a budget needs at least one token")
-        if cost_limit is not None and not cost_limit >= 0:
-            raise ValueError("cost_limit must not be negative")
+        if cost_limit is not None and purse is not None:
+            raise ValueError("a purse has a limit of its own: give one of the two")
         exact = {stage: Fraction(str(share)) for stage, share in shares.items()}
         if OTHER not in exact or min(exact.values()) < 0 or sum(exact.values()) > 1:
             raise ValueError(f"shares need one for {OTHER!r}, none below 0, and at most 1 together")
+        if not set(order) <= set(exact):
+            raise ValueError("every stage of the order needs a share")
         self.total = total
-        self.cost_limit = cost_limit
+        self._purse = purse or Purse(cost_limit)
+        self._order = tuple(order)
+        self._grows = grows
         self._accounts = {stage: _Account(int(total * share)) for stage, share in exact.items()}
-        self._cost_used = self._cost_reserved = _NOTHING
         self._listener = on_signal
         self._warned: set[str] = set()
 
@@ -131,9 +149,13 @@ class TokenBudgetService:
         return sum(account.reserved for account in self._accounts.values())
 
     @property
+    def cost_limit(self) -> Decimal | None:
+        return self._purse.limit
+
+    @property
     def cost(self) -> Decimal:
-        """What was really paid."""
-        return self._cost_used
+        """What was really paid, from this purse."""
+        return self._purse.used
 
     @property
     def remaining(self) -> int:
@@ -152,6 +174,9 @@ class TokenBudgetService:
     def left(self, stage: str) -> int:
         """What the stage may still reserve, with what it may borrow."""
         share = self._share_of(stage)
+        if share in self._order:
+            later = self._order[self._order.index(share) + 1 :]
+            return max(0, self.remaining - sum(self._accounts[one].protected for one in later))
         available = self._free(share)
         if share == BORROWER:
             available += max(0, self._free(OTHER))
@@ -162,7 +187,17 @@ class TokenBudgetService:
 
     def can_afford(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> bool:
         """Whether a reservation would be given."""
-        return tokens <= self.left(stage) and self._has_money_for(cost)
+        return tokens <= self.left(stage) and self._purse.can_pay(cost)
+
+    def provide(self, stage: str, tokens: int) -> None:
+        """Make room for a question of so many tokens, where the budget grows; elsewhere nothing happens."""
+        if not self._grows:
+            return
+        account = self._accounts[self._share_of(stage)]
+        account.provided += tokens
+        more = max(0, account.provided - account.limit)
+        account.limit += more
+        self.total += more
 
     def preflight(self, planned: Mapping[str, int], *, cost: Decimal | None = None) -> Preflight:
         """Whether tokens planned by stage, and their cost, fit into what is left; nothing is reserved."""
@@ -170,15 +205,17 @@ class TokenBudgetService:
         for stage, tokens in planned.items():
             share = self._share_of(stage)
             by_share[share] = by_share.get(share, 0) + tokens
-        free = {share: max(0, self._free(share)) for share in self._accounts}
+        free = {
+            share: self.left(share) if share in self._order else max(0, self._free(share)) for share in self._accounts
+        }
         over = {share: tokens - free[share] for share, tokens in by_share.items() if tokens > free[share]}
-        if BORROWER in over:
+        if BORROWER in over and BORROWER not in self._order:
             over[BORROWER] -= max(0, free[OTHER] - by_share.get(OTHER, 0))
         return Preflight(
             tokens=sum(planned.values()),
             token_limit=self.remaining,
             cost=cost,
-            cost_limit=None if self.cost_limit is None else max(_NOTHING, self.cost_limit - self._cost_taken),
+            cost_limit=self._purse.left,
             short={share: tokens for share, tokens in over.items() if tokens > 0},
         )
 
@@ -189,16 +226,12 @@ class TokenBudgetService:
         if not self.can_afford(stage, tokens, cost=cost):
             raise self._refusal(stage, tokens, cost)
         self._accounts[self._share_of(stage)].reserved += tokens
-        self._cost_reserved += cost
+        self._purse.reserve(cost)
         return Reservation(self, stage, tokens, cost)
 
     def record_usage(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> None:
         """Count what was used without a reservation."""
         Reservation(self, stage, 0, _NOTHING).settle(tokens, cost=cost)
-
-    @property
-    def _cost_taken(self) -> Decimal:
-        return self._cost_used + self._cost_reserved
 
     def _free(self, share: str) -> int:
         account = self._accounts[share]
@@ -207,15 +240,11 @@ class TokenBudgetService:
     def _share_of(self, stage: str) -> str:
         return stage if stage in self._accounts else OTHER
 
-    def _has_money_for(self, cost: Decimal) -> bool:
-        return self.cost_limit is None or self._cost_taken + cost <= self.cost_limit
-
     def _settle(self, reservation: Reservation, tokens: int, cost: Decimal) -> None:
         account = self._accounts[self._share_of(reservation.stage)]
         account.reserved -= reservation.tokens
         account.used += tokens
-        self._cost_reserved -= reservation.cost
-        self._cost_used += cost
+        self._purse.settle(reservation.cost, cost)
         self._warn_near_limits(self._share_of(reservation.stage))
 
     def _warn_near_limits(self, share: str) -> None:
@@ -224,8 +253,8 @@ class TokenBudgetService:
             self._warn(share, share, f"{share} has used {account.used} of its {account.limit} tokens")
         if self.used >= WARN_AT * self.total:
             self._warn("total", "total", f"{self.used} of {self.total} tokens are used")
-        if self.cost_limit is not None and self._cost_used >= WARN_AT * self.cost_limit:
-            self._warn("cost", "cost", f"{self._cost_used} of {self.cost_limit} US dollars are spent")
+        if self.cost_limit is not None and self.cost >= WARN_AT * self.cost_limit:
+            self._warn("cost", "cost", f"{self.cost} of {self.cost_limit} US dollars are spent")
 
     def _warn(self, occasion: str, stage: str, message: str) -> None:
         if occasion in self._warned:
@@ -237,7 +266,7 @@ class TokenBudgetService:
 
     def _refusal(self, stage: str, tokens: int, cost: Decimal) -> BudgetSpent:
         left = self.left(stage)
-        cost_left = None if self.cost_limit is None else max(_NOTHING, self.cost_limit - self._cost_taken)
+        cost_left = self._purse.left
         if tokens > left:
             message = (
                 f"{stage} needs {tokens} tokens and {left} are left of its share of {self.total}: "

@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from contextvars import Context
 from random import Random
 from typing import Any
 
@@ -166,7 +167,8 @@ class CentralRateLimiterService:
             raise TooManyWaiting
         self._queue.add(waiter)
         if self._pump is None or self._pump.done():
-            self._pump = asyncio.get_running_loop().create_task(self._admit_all())
+            # In a context of its own: that of whoever happens to be first would be kept with all that is in it.
+            self._pump = asyncio.get_running_loop().create_task(self._admit_all(), context=Context())
         elif self._blocked is not None:
             wait, since = self._blocked
             waiter.tell(wait.after(asyncio.get_running_loop().time() - since))

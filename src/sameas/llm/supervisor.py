@@ -34,6 +34,9 @@ from sameas.llm.timeouts import (
 )
 from sameas.llm.usage import count_input
 
+# Tokens of what is said to a model about a reply that cannot be used.
+_AROUND_REPAIR = 300
+
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait before another try: doubling from the first, up to the longest, less up to half at random."""
@@ -57,6 +60,35 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     tokens: int
     cost: Decimal
+
+
+class _Turn:
+    """One of the calls that a run may have under way.
+
+    It is over when the reply is kept: who is killed makes no more calls again than were under way.
+    """
+
+    def __init__(self, turns: asyncio.Semaphore | None) -> None:
+        self._turns = turns
+        self._is_held = False
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """Waits for a turn, which stays after the block unless that failed."""
+        if self._turns is not None:
+            with paused():
+                await self._turns.acquire()
+            self._is_held = True
+        try:
+            yield
+        except BaseException:
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        if self._turns is not None and self._is_held:
+            self._is_held = False
+            self._turns.release()
 
 
 class RequestSupervisor:
@@ -118,20 +150,26 @@ class RequestSupervisor:
         """The codes of what kept calls from an answer, such as `budget_spent` or `circuit_open`."""
         return frozenset(self._stopped_by)
 
-    async def ask(self, stage: str, ask: Ask, *, is_valid: Check | None = None) -> Reply:
+    async def ask(
+        self, stage: str, ask: Ask, *, is_valid: Check | None = None, repair_tokens: int | None = None
+    ) -> Reply:
         """The reply; it is remembered if it is whole and `is_valid` says that it can be used.
+
+        With `repair_tokens` it is a question that may be followed by one repair with so much room for its reply: a
+        budget that grows makes room for both, and for the tries that may fail.
 
         Raises `ModelError` after the last try, `CallRefused` where no call may be made, and `StageTimedOutError`.
         """
         if stage not in STAGES:
             raise ValueError(f"no such stage: {stage}; the stages are {', '.join(STAGES)}")
+        turn = _Turn(self._turns)
         try:
             if self._memo is None:
-                return await self._timed(stage, ask)
+                return await self._timed(stage, ask, turn, repair_tokens)
             # Another process may be asking the same and wait at its limiter: that is no work of this stage.
             with paused():
                 remembered = await self._memo.ask(
-                    self.model.name, ask, lambda: self._timed(stage, ask), is_valid=is_valid
+                    self.model.name, ask, lambda: self._timed(stage, ask, turn, repair_tokens), is_valid=is_valid
                 )
         except (ModelError, CallRefused) as error:
             self._stopped_by.add(error.code)
@@ -139,11 +177,18 @@ class RequestSupervisor:
         except StageTimedOutError:
             self._stopped_by.add("stage_timed_out")
             raise
+        finally:
+            turn.give_back()
         reply = remembered.reply
         if remembered.was_kept:
             self._ledger.saved(stage, self.model.name, usage=reply.usage, price=self.model.price)
             tell(self._listener, MemoHit(stage=stage, model=self.model.name, tokens=reply.usage.total_tokens))
         return reply
+
+    async def forget(self, ask: Ask) -> None:
+        """Let the memo forget the reply to an ask."""
+        if self._memo is not None:
+            await self._memo.forget_call(self.model.name, ask)
 
     def outcome(self, *, entities: int, relations: int, is_fallback: bool = False) -> RunOutcome:
         """The name of how the run ended, with so much to show."""
@@ -151,17 +196,24 @@ class RequestSupervisor:
             entities=entities, relations=relations, ended_early=bool(self._stopped_by), is_fallback=is_fallback
         )
 
-    async def _timed(self, stage: str, ask: Ask) -> Reply:
+    async def _timed(self, stage: str, ask: Ask, turn: _Turn, repair_tokens: int | None) -> Reply:
         if time_left() is not None:
-            return await self._tries(stage, ask)
-        return await self._timeouts.with_timeout(cast("StageName", stage), lambda: self._tries(stage, ask))
+            return await self._tries(stage, ask, turn, repair_tokens)
+        return await self._timeouts.with_timeout(
+            cast("StageName", stage), lambda: self._tries(stage, ask, turn, repair_tokens)
+        )
 
-    async def _tries(self, stage: str, ask: Ask) -> Reply:
+    async def _tries(self, stage: str, ask: Ask, turn: _Turn, repair_tokens: int | None) -> Reply:
         plan = self._planned(stage, ask)
+        if self._budget is not None and repair_tokens is not None:
+            # A repair shows the reply again and says what is wrong with it.
+            repair = plan.tokens + _AROUND_REPAIR + repair_tokens
+            self._budget.provide(stage, plan.tokens + self._retries * plan.input_tokens + repair)
         failures = refusals = 0
         while True:
             try:
-                async with self._turn():
+                async with turn.taken():
+                    self._refuse_if_locked_out()
                     return await self._try(plan)
             except ModelError as error:
                 if error.code == "rate_limited":
@@ -178,25 +230,6 @@ class RequestSupervisor:
                 self._announce(stage, error, attempt=failures + refusals, wait=error.retry_after or wait)
             with working():
                 await asyncio.sleep(wait)
-
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """One of the calls that this run may have under way. It is over when the reply is there, before it is read."""
-        if self._turns is None:
-            yield
-            return
-        with paused():
-            await self._turns.acquire()
-        try:
-            self._refuse_if_locked_out()
-            yield
-        except ModelError as error:
-            # Whoever waits for a turn would be refused for the same reason.
-            if error.code == "auth":
-                self._locked_out = error
-            raise
-        finally:
-            self._turns.release()
 
     def _refuse_if_locked_out(self) -> None:
         if self._locked_out is not None:
@@ -216,6 +249,9 @@ class RequestSupervisor:
                     with working():
                         reply = await self.model.ask(plan.ask)
                 except ModelError as error:
+                    # Whoever waits for a turn would be refused for the same reason.
+                    if error.code == "auth":
+                        self._locked_out = error
                     self._settle(plan, reservation, error.usage, waited=permit.waited_seconds, has_reply=False)
                     raise
                 except asyncio.CancelledError:

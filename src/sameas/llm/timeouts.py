@@ -8,7 +8,7 @@ once in one stage, those who work say so with `working()`, and the clock runs fo
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -36,6 +36,8 @@ STAGES: tuple[StageName, ...] = (
 )
 
 
+# The loop may call a little early, by as much as its clock can tell.
+_EARLY = 1e-6
 # The source document's limits are for one document's graph; a much larger one gets as much more time.
 ITEMS_PER_LIMIT = 10_000
 
@@ -91,7 +93,8 @@ class Stopwatch:
         self._since: float | None = None
         self._pauses = 0
         self._works = 0
-        self._timers: list[asyncio.TimerHandle] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._context = copy_context()
         self.soft_passed = False
         self.hard_passed = False
 
@@ -102,6 +105,9 @@ class Stopwatch:
     def stop(self) -> None:
         self._task = None
         self._go_or_stand()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def change(self, *, pauses: int = 0, works: int = 0) -> None:
         """So many more wait, so many more work: the clock stands while some wait and none works."""
@@ -112,37 +118,44 @@ class Stopwatch:
     def _go_or_stand(self) -> None:
         goes = self._task is not None and (self._pauses == 0 or self._works > 0)
         if goes and self._since is None:
-            self._run()
+            self._since = self._loop.time()
+            if self._timer is None:
+                self._set_timer()
         elif not goes and self._since is not None:
-            self._stand()
+            # The timer stays: a call stands and goes several times, and few last until a limit.
+            self._worked += self._loop.time() - self._since
+            self._since = None
 
     def left(self) -> float:
         """Seconds of work until the hard limit."""
+        return max(0.0, self._limits.hard_ms / 1000 - self._time())
+
+    def _time(self) -> float:
         running = 0.0 if self._since is None else self._loop.time() - self._since
-        return max(0.0, self._limits.hard_ms / 1000 - self._worked - running)
+        return self._worked + running
 
-    def _run(self) -> None:
-        self._since = self._loop.time()
-        began = self._since - self._worked
-        self._timers = [self._loop.call_at(began + self._limits.hard_ms / 1000, self._end)]
-        if not self.soft_passed:
-            self._timers.append(self._loop.call_at(began + self._limits.soft_ms / 1000, self._warn))
+    def _set_timer(self) -> None:
+        limit = self._limits.hard_ms if self.soft_passed else self._limits.soft_ms
+        due_at = self._loop.time() + limit / 1000 - self._time()
+        # A timer that was cancelled stays with the loop for a while, and its context with it.
+        self._timer = self._loop.call_at(due_at, self._look, context=Context())
 
-    def _stand(self) -> None:
-        self._worked += self._loop.time() - (self._since or 0.0)
-        self._since = None
-        for timer in self._timers:
-            timer.cancel()
-        self._timers = []
-
-    def _warn(self) -> None:
-        self.soft_passed = True
-        self._on_soft()
-
-    def _end(self) -> None:
-        self.hard_passed = True
-        if self._task is not None:
-            self._task.cancel()
+    def _look(self) -> None:
+        """See whether a limit has passed; a clock that stands is looked at when it goes on."""
+        self._timer = None
+        if self._since is None:
+            return
+        worked = self._time() + _EARLY
+        passes_soft = not self.soft_passed and worked >= self._limits.soft_ms / 1000
+        self.soft_passed |= passes_soft
+        if worked < self._limits.hard_ms / 1000:
+            self._set_timer()
+        else:
+            self.hard_passed = True
+            if self._task is not None:
+                self._task.cancel()
+        if passes_soft:
+            self._context.run(self._on_soft)
 
 
 _current: ContextVar[Stopwatch | None] = ContextVar("sameas_stage_stopwatch", default=None)

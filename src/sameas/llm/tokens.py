@@ -20,9 +20,10 @@ _OLDER = re.compile(r"gpt-(?:3\.5|4(?!o|\.\d))")
 # Merging pairs takes the square of a piece's length: a run without a break (Chinese, base64, blanks) is cut first.
 _WINDOW = 32
 _LONG_RUN = re.compile(rf"\S{{{_WINDOW + 1},}}|\s{{{_WINDOW + 1},}}")
-# The encoding remembers every piece it has seen, up to a million; this many are the words of a language.
-_PIECES_KEPT = 50_000
-_TEXTS_KEPT = 256
+# The encoding remembers every piece it has seen, up to a million, at 250 bytes; this many are the words of most texts.
+_PIECES_KEPT = 4_000
+# What goes out with every chunk is asked for again soon; the chunks themselves only push one another out.
+_TEXTS_KEPT = 32
 
 
 class TokenCounter:

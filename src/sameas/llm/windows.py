@@ -2,7 +2,8 @@
 
 Rule: a call is counted when it is let through, with what it may use at most, and corrected when it ends; so no 60
 seconds ever hold more requests than allowed, nor more tokens while estimates are no lower than the use. A call that
-used more than it said is counted in full, and the next ones wait until it has passed out of the window.
+used more than it said is counted in full, and the next ones wait until it has passed out of the window. Calls in quick
+succession are counted together and leave with the last of them, so that a minute of any traffic takes as little room.
 """
 
 import itertools
@@ -16,6 +17,8 @@ import msgspec
 from sameas.llm.signals import LimitReason
 
 WINDOW_SECONDS = 60.0
+# What begins within so long is counted together: it may stay in the window by as much longer, and never less long.
+GRAIN_SECONDS = 0.1
 
 
 class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,12 +86,19 @@ class Windows(Protocol):
         ...
 
 
-class _Entry:
-    __slots__ = ("at", "tokens")
+class _Bucket:
+    """Calls in quick succession: when the first and the last were let through, how many, and their tokens."""
 
-    def __init__(self, at: float, tokens: int) -> None:
-        self.at = at
-        self.tokens = tokens
+    __slots__ = ("began_at", "is_past", "last_at", "requests", "tokens")
+
+    def __init__(self, now: float) -> None:
+        self.began_at = self.last_at = now
+        self.requests = self.tokens = 0
+        self.is_past = False
+
+    @property
+    def leaves_at(self) -> float:
+        return self.last_at + WINDOW_SECONDS
 
 
 class LocalWindows:
@@ -98,9 +108,10 @@ class LocalWindows:
         self._limits = limits or RateLimits()
         self._clock = clock
         self._numbers = itertools.count(1)
-        self._window: deque[_Entry] = deque()
+        self._window: deque[_Bucket] = deque()
+        self._requests = 0
         self._tokens = 0
-        self._calls: dict[str, _Entry] = {}
+        self._calls: dict[str, _Bucket] = {}
         self._held_until = 0.0
 
     @property
@@ -118,45 +129,60 @@ class LocalWindows:
             return Wait(seconds=self._held_until - now, reason="requests", asked_by_server=True)
         if len(self._calls) >= self._limits.max_concurrent:
             return Wait(seconds=None, reason="concurrent")
-        if len(self._window) >= self._limits.requests_per_minute:
-            return Wait(seconds=self._window[0].at + WINDOW_SECONDS - now, reason="requests")
+        if self._requests >= self._limits.requests_per_minute:
+            return Wait(seconds=self._window[0].leaves_at - now, reason="requests")
         if self._tokens + tokens > self._limits.tokens_per_minute:
             return Wait(seconds=self._free_at(tokens) - now, reason="tokens")
-        entry = _Entry(now, tokens)
+        bucket = self._bucket(now)
         grant = Granted(id=str(next(self._numbers)), tokens=tokens)
-        self._window.append(entry)
-        self._tokens += tokens
-        self._calls[grant.id] = entry
+        self._count(bucket, requests=1, tokens=tokens)
+        self._calls[grant.id] = bucket
         return grant
 
     async def settle(self, grant: Granted, tokens: int) -> None:
-        entry = self._calls.pop(grant.id, None)
-        if entry is None:
+        bucket = self._calls.pop(grant.id, None)
+        if bucket is None:
             return
-        now = self._clock()
-        self._forget(now)
-        if now < entry.at + WINDOW_SECONDS:
-            self._tokens += tokens - entry.tokens
-        entry.tokens = tokens
+        self._forget(self._clock())
+        if not bucket.is_past:
+            self._count(bucket, tokens=tokens - grant.tokens)
 
     async def withdraw(self, grant: Granted) -> None:
-        entry = self._calls.pop(grant.id, None)
-        if entry is not None and entry in self._window:
-            self._window.remove(entry)
-            self._tokens -= entry.tokens
+        bucket = self._calls.pop(grant.id, None)
+        if bucket is None or bucket.is_past:
+            return
+        self._count(bucket, requests=-1, tokens=-grant.tokens)
+        if not bucket.requests:
+            self._window.remove(bucket)
 
     async def hold(self, seconds: float) -> None:
         self._held_until = max(self._held_until, self._clock() + seconds)
 
+    def _bucket(self, now: float) -> _Bucket:
+        """That of the calls just before, or a new one."""
+        if not self._window or now >= self._window[-1].began_at + GRAIN_SECONDS:
+            self._window.append(_Bucket(now))
+        self._window[-1].last_at = now
+        return self._window[-1]
+
+    def _count(self, bucket: _Bucket, *, requests: int = 0, tokens: int) -> None:
+        bucket.requests += requests
+        bucket.tokens += tokens
+        self._requests += requests
+        self._tokens += tokens
+
     def _forget(self, now: float) -> None:
-        while self._window and self._window[0].at + WINDOW_SECONDS <= now:
-            self._tokens -= self._window.popleft().tokens
+        while self._window and self._window[0].leaves_at <= now:
+            bucket = self._window.popleft()
+            bucket.is_past = True
+            self._requests -= bucket.requests
+            self._tokens -= bucket.tokens
 
     def _free_at(self, tokens: int) -> float:
         """When enough has left the window."""
         needed = self._tokens + tokens - self._limits.tokens_per_minute
-        for entry in self._window:
-            needed -= entry.tokens
+        for bucket in self._window:
+            needed -= bucket.tokens
             if needed <= 0:
-                return entry.at + WINDOW_SECONDS
+                return bucket.leaves_at
         raise ValueError(f"{tokens} tokens never fit into {self._limits.tokens_per_minute} per minute")

@@ -36,4 +36,4 @@ async def keep_pruned(engine: AsyncEngine, *, every: float) -> None:
         except SameasError as trouble:
             _LOG.warning("expired records could not be removed: %s", trouble)
         if removed:
-            _LOG.info("removed %d expired records", removed)
+            _LOG.info("expired records removed: %d", removed)

@@ -162,6 +162,33 @@ class OntologyIndex:
             self._ranges[iri] = self._end(iri, "range", "domain")
         return self._ranges[iri]
 
+    def expected_range(self, iri: str) -> Constraint:
+        """What the object is: the range, or where there is none, what the classes that restrict the property allow."""
+        return self.range(iri) or self._restricted.get(iri, ())
+
+    @cached_property
+    def _restricted(self) -> dict[str, Constraint]:
+        """The fillers of `owl:allValuesFrom` by property, any one of them; none where one allows everything."""
+        found: dict[str, set[str]] = {}
+        unclear: set[str] = set()
+        for one in self.ontology.classes:
+            for restriction in one.restrictions:
+                if restriction.kind != "all" or restriction.inverse:
+                    continue
+                if len(restriction.filler) != 1:
+                    unclear.add(restriction.property)
+                else:
+                    found.setdefault(restriction.property, set()).update(restriction.filler[0])
+        return {iri: (tuple(sorted(names)),) for iri, names in found.items() if names and iri not in unclear}
+
+    def range_for(self, class_iri: str, iri: str) -> Constraint:
+        """What the object must be where the subject is of a class: the range, and what the class restricts it to."""
+        groups = set(self.range(iri))
+        for restriction in self._restrictions_on(class_iri, iri):
+            if restriction.kind == "all":
+                groups.update(restriction.filler)
+        return tuple(sorted(groups))
+
     def _end(self, iri: str, end: str, opposite: str) -> Constraint:
         found = self._nearest(iri, end, opposite)
         if found:

@@ -21,7 +21,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, order=True):
     kind: EntryKind
     iri: str
     preferred: bool
-    """A label, not an alternative one and not made from the IRI."""
+    """A label, or the words of one, not an alternative one and not made from the IRI."""
 
 
 def local_name(iri: str) -> str:
@@ -32,10 +32,20 @@ def local_name(iri: str) -> str:
 
 def name_from_iri(iri: str) -> str:
     """Words from the last part of an IRI: `worksFor` gives "works for", `New_York` gives "New York"."""
-    words = [word for part in _SEPARATORS.split(local_name(iri)) for word in _CAMEL.split(part) if word]
-    if len(words) > 1 and not any(mark in local_name(iri) for mark in "_-"):
+    return _words(local_name(iri)) or iri
+
+
+def words_of_label(label: str) -> str:
+    """The words of a label that is written as one, such as schema.org's `worksFor`; empty for every other label."""
+    words = _words(label) if label.isidentifier() and label.isascii() else ""
+    return words if " " in words else ""
+
+
+def _words(name: str) -> str:
+    words = [word for part in _SEPARATORS.split(name) for word in _CAMEL.split(part) if word]
+    if len(words) > 1 and not any(mark in name for mark in "_-"):
         words = [word if word.isupper() and len(word) > 1 else word.lower() for word in words]
-    return " ".join(words) or iri
+    return " ".join(words)
 
 
 def name_of(term: Term, *, lang: str = "en") -> str:
@@ -63,4 +73,8 @@ def build_lexicon(ontology: Ontology) -> tuple[Entry, ...]:
 def _entries(term: OntologyClass | OntologyProperty | Individual | Datatype, kind: EntryKind) -> set[Entry]:
     found = {Entry(text.value, text.lang, kind, term.iri, True) for text in term.labels}
     found |= {Entry(text.value, text.lang, kind, term.iri, False) for text in term.alt_labels}
+    if kind != "individual":
+        # An individual's label is a name, which is written as it is: `YouTube`.
+        split = {msgspec.structs.replace(entry, text=words_of_label(entry.text)) for entry in found}
+        found |= {entry for entry in split if entry.text}
     return found or {Entry(name_from_iri(term.iri), "", kind, term.iri, False)}

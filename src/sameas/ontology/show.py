@@ -57,7 +57,7 @@ class _Page:
             yield ""
             yield "any class"
             for one in anywhere:
-                yield f"{INDENT}- {self._arrow(one)}"
+                yield f"{INDENT}- {self._arrow(one, self._index.expected_range(one.iri))}"
 
     def _tree(self, root: str) -> Iterator[str]:
         waiting = [(root, 0)]
@@ -87,7 +87,7 @@ class _Page:
         for name in self._index.properties_for(iri):
             source = self._source(name, iri, same)
             if source is None:
-                yield f"- {self._arrow(self._index.properties[name])}"
+                yield f"- {self._arrow(self._index.properties[name], self._index.range_for(iri, name))}"
             else:
                 inherited.setdefault(source, []).append(self._name(name))
         for source in sorted(inherited, key=lambda one: (self._name(one), one)):
@@ -108,8 +108,7 @@ class _Page:
         tree = self._index.class_tree
         return min(named & tree.above(iri), key=lambda one: (-len(tree.above(one)), one))
 
-    def _arrow(self, one: OntologyProperty) -> str:
-        reach = self._index.range(one.iri)
+    def _arrow(self, one: OntologyProperty, reach: Constraint) -> str:
         notes = [name for name in ("functional", "symmetric", "transitive", "deprecated") if getattr(one, name)]
         tail = f" ({', '.join(notes)})" if notes else ""
         return f"{self._name(one.iri)} -> {self._constraint(reach)}{tail}"

@@ -13,7 +13,7 @@ import msgspec
 
 from sameas.server.door import OPERATOR, CaseDirectory
 from sameas.server.extractors import ModelExtractors
-from sameas.settings import SINGLE, Settings, SettingsError
+from sameas.settings import SINGLE, Settings, SettingsError, api_key_secret
 from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator
 from sameas.tenancy.directory import ADMIN_ROLE
 from sameas.tenancy.single import SingleTenant
@@ -52,7 +52,7 @@ def open_entry(settings: Settings, *, models: ModelExtractors | None = None) -> 
     if "jwt" in settings.auth:
         schemes["bearer"] = EnrolledAuthenticator(_tokens(settings), database=database)
     if "api-key" in settings.auth:
-        schemes["apikey"] = ApiKeyAuthenticator(database)
+        schemes["apikey"] = ApiKeyAuthenticator(database, secret=api_key_secret())
     return Entry(
         authenticator=BySchemeAuthenticator(schemes),
         single_tenant=False,

@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
-from random import uniform
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,6 +24,7 @@ from sameas.identity.ids import uuid7
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError, StoreUnavailable
 from sameas.once.observe import Event, Observer
+from sameas.once.pruning import keep_pruned
 from sameas.once.store import AsyncStore
 from sameas.server.answers import Answers
 from sameas.server.audit import AuditLog
@@ -205,16 +205,7 @@ class Service:
         self.notices = Notices(plain, self._heard)
         await self.notices.start()
         await self.runner.watch()
-        self._later(self._prune())
-
-    async def _prune(self) -> None:
-        """Have the store forget what has expired, from time to time; not all processes at once."""
-        while True:
-            await asyncio.sleep(PRUNE_EVERY * uniform(0.5, 1.5))
-            try:
-                await self.engine.prune()
-            except SameasError as trouble:
-                _LOG.warning("expired records could not be removed: %s", trouble)
+        self._later(keep_pruned(self.engine, every=PRUNE_EVERY))
 
     async def _shut(self) -> None:
         for task in tuple(self._tasks):

@@ -1,10 +1,11 @@
 """The journal's line number is the event's number, through every crash."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from sameas.extraction.events import StageProgress, StageStarted
+from sameas.extraction.events import ExtractionCancelled, StageCompleted, StageProgress, StageStarted
 from sameas.extraction.journal import FileJournal, JournalDamagedError, MemoryJournal, NoJournal, read_journal
 
 
@@ -91,4 +92,22 @@ def test_an_append_is_readable_at_once_by_another(tmp_path: Path) -> None:
     )
     journal.append(progress)
     assert list(read_journal(path)) == [progress]
+    journal.close()
+
+
+def test_what_ended_is_forced_to_the_disk_and_what_begins_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[int] = []
+    monkeypatch.setattr(os, "fsync", forced.append)
+    journal = FileJournal(tmp_path / "events.jsonl")
+    journal.append(event(1))
+    assert forced == []
+    about = {"event_id": "e", "request_id": "k", "timestamp": 1, "progress": 0.0}
+    journal.append(
+        StageCompleted(**about, sequence_number=2, stage="chunking", duration_ms=1, item_count=1)  # type: ignore[arg-type]
+    )
+    assert len(forced) == 1
+    journal.append(ExtractionCancelled(**about, sequence_number=3, reason="enough"))  # type: ignore[arg-type]
+    assert len(forced) == 2
     journal.close()

@@ -51,7 +51,8 @@ def triples(text: str, *, index: OntologyIndex = INDEX) -> set[tuple[str, str, s
         ("Alice Stone is the founder of Acme Ltd.", {("Acme Ltd", "founder", "Alice Stone")}),
         ("The founder of Acme Ltd is Alice Stone.", {("Acme Ltd", "founder", "Alice Stone")}),
         ("Acme Ltd's founder, Alice Stone, left.", {("Acme Ltd", "founder", "Alice Stone")}),
-        ("Founder Alice Stone left Acme Ltd.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Acme Ltd founder Alice Stone left.", {("Acme Ltd", "founder", "Alice Stone")}),
+        ("Founder Alice Stone left Acme Ltd.", set()),
         ("Paris is the capital of France.", {("France", "capital", "Paris")}),
         ("Berlin, the capital of Germany, is large.", {("Germany", "capital", "Berlin")}),
         (

@@ -1,6 +1,7 @@
 """From text to graph: the same bytes every time, what is done is not done again, and every end is said."""
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from sameas.extraction.graph import Claim, KnowledgeGraph, Mention, Span
 from sameas.extraction.journal import FileJournal, read_journal
 from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.outcome import ExtractionResult
-from sameas.extraction.outputs import FORMATS, write_entities, write_relations
+from sameas.extraction.outputs import FORMATS, write_entities, write_rejected, write_relations
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.llm.timeouts import STAGES
@@ -83,17 +84,17 @@ def test_a_text_becomes_a_graph() -> None:
 
 
 def test_a_name_that_its_own_chunk_gives_no_class_is_known_from_another() -> None:
-    told = "Alice Stone works for Acme Ltd."
-    silent = "Nobody had heard of it before, and yet Alice Stone slept until noon while it was raining outside."
+    told = "Aglaia Stone works for Acme Ltd."
+    silent = "Nobody had heard of it before, and yet Aglaia Stone slept until noon while it was raining outside."
     text = f"{told}\n\n{silent}"
     settings = PipelineSettings(chunking=SMALL)
     pipeline = Pipeline(index=INDEX, extractor=LexiconExtractor(INDEX), settings=settings)
     result = run(text, pipeline)
     assert result.chunks > 1
-    alice = next(entity for entity in result.graph.entities if entity.name == "Alice Stone")
-    assert [said.start for said in alice.mentions] == [0, text.rindex("Alice Stone")]
-    assert not [one for one in result.graph.rejected if one.subject == "Alice Stone"]
-    assert [one.code for one in run(silent, pipeline).graph.rejected if one.subject == "Alice Stone"] == ["no_type"]
+    aglaia = next(entity for entity in result.graph.entities if entity.name == "Aglaia Stone")
+    assert [said.start for said in aglaia.mentions] == [0, text.rindex("Aglaia Stone")]
+    assert not [one for one in result.graph.rejected if one.subject == "Aglaia Stone"]
+    assert [one.code for one in run(silent, pipeline).graph.rejected if one.subject == "Aglaia Stone"] == ["no_type"]
 
 
 def test_every_span_is_exact_in_the_callers_own_text() -> None:
@@ -126,11 +127,14 @@ def test_concurrency_changes_no_byte() -> None:
 
 
 _IN_A_PROCESS = """
-import asyncio, hashlib, sys
+import asyncio, hashlib, io, sys
 from tests.unit.extraction.company import TEXT, company_pipeline
 from sameas.extraction.outputs import FORMATS, write_entities, write_relations
 result = asyncio.run(company_pipeline(concurrency=int(sys.argv[1])).run(TEXT * 3, key="k", formats=FORMATS))
-whole = [write_entities(result.graph), write_relations(result.graph), *(result.outputs[name] for name in FORMATS)]
+halves = io.BytesIO()
+write_entities(result.found, halves)
+write_relations(result.found, halves)
+whole = [halves.getvalue(), *(result.outputs[name] for name in FORMATS)]
 print(*(hashlib.sha256(data).hexdigest() for data in whole))
 """
 
@@ -303,9 +307,8 @@ def test_output_that_takes_too_long_is_left_out() -> None:
     heard = bus.subscribe()
     release = threading.Event()
 
-    def render(*_: object, **__: object) -> bytes:
+    def write(*_: object, **__: object) -> None:
         release.wait(30)
-        return b""
 
     async def go() -> ExtractionResult:
         try:
@@ -314,7 +317,7 @@ def test_output_that_takes_too_long_is_left_out() -> None:
             release.set()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sameas.extraction.stages.serialization.render", render)
+        patch.setattr("sameas.extraction.stages.serialization.write_graph", write)
         result = run_jumping(go())
     assert result.outcome == "PARTIAL_EARLY_EXIT"
     assert result.outputs == {}
@@ -394,7 +397,7 @@ def test_notes_of_the_extractor_reach_the_person() -> None:
 
 
 def test_a_result_is_short_to_look_at() -> None:
-    assert repr(run(TEXT)) == "<ExtractionResult COMPLETE <KnowledgeGraph of 12 entities and 14 relations>>"
+    assert repr(run(TEXT)) == "<ExtractionResult COMPLETE <FoundGraph of 12 entities and 14 relations>>"
 
 
 def test_the_key_holds_what_changes_the_result_and_not_concurrency() -> None:
@@ -446,9 +449,16 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
 
 
 def test_the_run_folder_files_are_the_graph() -> None:
-    graph = run(TEXT).graph
-    assert len(msgspec.json.decode(write_entities(graph))) == len(graph.entities)
-    assert len(msgspec.json.decode(write_relations(graph))) == len(graph.relations)
+    result = run(f"{TEXT} Nobody knows Zyx Qrst.")
+    graph = result.graph
+    parts = {write_entities: graph.entities, write_relations: graph.relations, write_rejected: graph.rejected}
+    for write, part in parts.items():
+        assert part
+        for source in (result.found, graph, KnowledgeGraph()):
+            file = io.BytesIO()
+            write(source, file)
+            whole = part if source.entities else ()
+            assert file.getvalue() == msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
 
 
 def test_the_outcome_obeys_a_real_ontology() -> None:

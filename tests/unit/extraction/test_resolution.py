@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sameas.extraction.graph import Entity, Mention
-from sameas.extraction.resolution import attach, resolve
+from sameas.extraction.resolution import resolve
 
 from .company import EX, company_index
 
@@ -23,7 +23,7 @@ def mentions(*said: tuple[str, str]) -> list[Mention]:
 
 
 def entities(*said: tuple[str, str]) -> tuple[Entity, ...]:
-    return resolve(mentions(*said), index=INDEX).entities
+    return tuple(resolve(mentions(*said), index=INDEX).entities)
 
 
 def names(*said: tuple[str, str]) -> list[str]:
@@ -68,7 +68,7 @@ def test_two_things_stay_two(one: tuple[str, str], other: tuple[str, str]) -> No
 def test_a_surname_belongs_to_the_nearest_bearer_before_it() -> None:
     found = mentions(("Alice Stone", "Person"), ("Stone", "Person"), ("Bob Stone", "Person"), ("Stone", "Person"))
     resolution = resolve(found, index=INDEX)
-    owners = [resolution.entity_of[(mention.start, mention.end)] for mention in found]
+    owners = [resolution.entity_at((mention.start, mention.end)) for mention in found]
     assert owners[0] == owners[1] != owners[2] == owners[3]
 
 
@@ -100,7 +100,7 @@ def test_a_known_individual_gives_its_name_to_the_entity() -> None:
 
 def test_literals_are_not_things() -> None:
     literal = Mention(0, 4, "1999", kind="literal", value="1999", datatype="http://e/d")
-    assert resolve([literal], index=INDEX).entities == ()
+    assert not resolve([literal], index=INDEX).entities
 
 
 SAID = st.lists(
@@ -123,10 +123,12 @@ def test_the_order_of_arrival_changes_nothing(said: list[tuple[str, str]], chanc
     shuffled = list(found)
     chance.shuffle(shuffled)
     one, other = resolve(found, index=INDEX), resolve(shuffled, index=INDEX)
-    assert one.entities == other.entities
-    assert one.entity_of == other.entity_of
+    places = [(m.start, m.end) for m in found]
+    assert list(one.entities) == list(other.entities)
+    assert [one.entity_at(place) for place in places] == [other.entity_at(place) for place in places]
+    assert {one.entity_at(place) for place in places} == {entity.id for entity in one.entities}
+    assert sorted((m.start, m.end) for entity in one.entities for m in entity.mentions) == places
     assert len({entity.id for entity in one.entities}) == len(one.entities)
-    assert {(m.start, m.end) for m in found} == set(one.entity_of)
 
 
 def test_a_name_far_away_does_not_change_an_id() -> None:
@@ -160,9 +162,9 @@ def test_many_names_that_differ_in_one_letter_are_not_compared_with_each_other()
 
 
 def test_a_name_without_a_class_joins_the_one_entity_of_its_normal_form() -> None:
-    known = resolve(mentions(("Acme Ltd", "Company"), ("Alice Stone", "Person")), index=INDEX)
+    known = mentions(("Acme Ltd", "Company"), ("Alice Stone", "Person"))
     more = [Mention(900, 904, "ACME"), Mention(950, 957, "Unknown"), Mention(990, 995, "Stone")]
-    joined = {entity.name: entity for entity in attach(known, more).entities}
+    joined = {entity.name: entity for entity in resolve(known, index=INDEX, untyped=more).entities}
     assert [said.start for said in joined["Acme Ltd"].mentions] == [0, 900]
     assert joined["Acme Ltd"].aliases == ("ACME",)
     assert [said.start for said in joined["Alice Stone"].mentions] == [50]
@@ -170,6 +172,8 @@ def test_a_name_without_a_class_joins_the_one_entity_of_its_normal_form() -> Non
 
 
 def test_a_name_without_a_class_joins_nobody_where_two_have_it() -> None:
-    known = resolve(mentions(("Paris", "Person"), ("Paris", "City")), index=INDEX)
-    assert len(known.entities) == 2
-    assert attach(known, [Mention(900, 905, "Paris")]) == known
+    known = mentions(("Paris", "Person"), ("Paris", "City"))
+    resolution = resolve(known, index=INDEX, untyped=[Mention(900, 905, "Paris")])
+    assert list(resolution.entities) == list(entities(("Paris", "Person"), ("Paris", "City")))
+    assert len(resolution.entities) == 2
+    assert not resolution.is_named((900, 905))

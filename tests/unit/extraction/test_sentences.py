@@ -17,6 +17,7 @@ def split(text: str) -> list[str]:
         ("It cost 3.5 million. Nobody paid!", 2),
         ("See e.g. Paris. Really?", 2),
         ("On 5 Jan. 1999 it rained. Then not.", 2),
+        ("Roger (c. 1245 - d. 1305) sailed. He won.", 2),
         ("「はい。」と言った。東京。", 3),
         ("他出生于北京。她在上海！真的？", 3),
         ("ولد في القاهرة. هل تعلم؟ نعم.", 3),

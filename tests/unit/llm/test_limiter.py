@@ -1,8 +1,12 @@
 """The limiter waits instead of failing, holds a slot while the call lasts, and is fair between runs."""
 
 import asyncio
+import gc
+import tracemalloc
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import pytest
 
@@ -18,7 +22,7 @@ from sameas.llm.limiter import CentralRateLimiterService, Permit
 from sameas.llm.models import ModelError, Usage
 from sameas.llm.signals import CircuitClosed, CircuitOpened, RateLimited, Signal
 from sameas.llm.timeouts import StageTimeout, within
-from sameas.llm.windows import Admission, Granted, LocalWindows, RateLimits
+from sameas.llm.windows import GRAIN_SECONDS, Admission, Granted, LocalWindows, RateLimits, Wait
 from sameas.once.errors import StoreUnavailable
 from tests.unit.extraction.clock import run_jumping
 
@@ -269,6 +273,61 @@ def test_a_call_that_ends_after_its_minute_leaves_the_count_right() -> None:
         return [await call(limiter, tokens=60) for _ in range(2)]
 
     assert run_jumping(go()) == [pytest.approx(70, abs=0.1), pytest.approx(130, abs=0.1)]
+
+
+def test_what_is_kept_of_the_last_minute_does_not_grow_with_the_calls() -> None:
+    moment = 0.0
+    windows = LocalWindows(RateLimits(requests_per_minute=10**6, tokens_per_minute=10**6), clock=lambda: moment)
+
+    async def calls(count: int, *, over: float) -> int:
+        nonlocal moment
+        tracemalloc.start()
+        try:
+            for _ in range(count):
+                moment += over / count
+                admitted = await windows.admit(1000 + count)
+                assert isinstance(admitted, Granted)
+                await windows.settle(admitted, 1)
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    few = asyncio.run(calls(1_000, over=60))
+    assert asyncio.run(calls(10_000, over=60)) < 1.1 * few < 200_000
+
+
+def test_a_steady_stream_passes_out_of_the_window_as_steadily() -> None:
+    moment = 0.0
+    windows = LocalWindows(RateLimits(requests_per_minute=100, max_concurrent=200), clock=lambda: moment)
+
+    async def go() -> None:
+        nonlocal moment
+        for _ in range(100):
+            moment += 0.05
+            assert isinstance(await windows.admit(1), Granted)
+        answer = await windows.admit(1)
+        assert isinstance(answer, Wait)
+        assert answer.seconds == pytest.approx(60 - 99 * 0.05, abs=GRAIN_SECONDS)
+
+    asyncio.run(go())
+
+
+def test_a_call_that_was_never_made_takes_nobodys_place() -> None:
+    moment = 0.0
+    windows = LocalWindows(RateLimits(requests_per_minute=2, tokens_per_minute=10), clock=lambda: moment)
+
+    async def go() -> None:
+        nonlocal moment
+        grants = [await windows.admit(5), await windows.admit(5)]
+        for grant in grants:
+            assert isinstance(grant, Granted)
+            await windows.withdraw(grant)
+        moment = 30.0
+        grants = [await windows.admit(5), await windows.admit(5)]
+        assert all(isinstance(grant, Granted) for grant in grants)
+        assert await windows.admit(5) == Wait(seconds=60.0, reason="requests")
+
+    asyncio.run(go())
 
 
 class _Slow(LocalWindows):
@@ -550,6 +609,29 @@ def test_two_loops_at_once_are_refused() -> None:
                 await asyncio.to_thread(asyncio.run, other(limiter))
 
     asyncio.run(go())
+
+
+def test_a_limiter_keeps_nothing_of_those_who_called() -> None:
+    about: ContextVar[object] = ContextVar("about")
+
+    class Kept:
+        """What a run knows."""
+
+    async def one(limiter: CentralRateLimiterService) -> weakref.ref[Kept]:
+        kept = Kept()
+        about.set(kept)
+        await call(limiter)
+        return weakref.ref(kept)
+
+    async def go() -> None:
+        limiter = limiter_here()
+        kept = await asyncio.create_task(one(limiter))
+        await asyncio.sleep(1)
+        gc.collect()
+        assert kept() is None
+        assert await call(limiter) < 2
+
+    run_jumping(go())
 
 
 def test_limits_are_given_once() -> None:

@@ -12,7 +12,7 @@ from sameas.llm.errors import BudgetSpent, CircuitOpen, RequestTooLarge
 from sameas.llm.ledger import UsageReport
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
-from sameas.llm.models import ModelError, Reply, Usage
+from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.outcomes import name_outcome
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
 from sameas.llm.supervisor import Backoff, RequestSupervisor
@@ -419,6 +419,36 @@ def test_calls_beyond_those_at_once_wait_ready_and_reserve_nothing() -> None:
         assert (model.calls, limiter.held, budget.reserved, budget.used) == (4, 0, 0, 28)
 
     run_jumping(go())
+
+
+def test_a_turn_is_over_when_the_reply_is_kept_and_not_before() -> None:
+    """Who is killed in between has one call more to make again than were under way."""
+    may_keep = asyncio.Event()
+
+    class SlowMemo(CallMemo):
+        async def ask(self, model: str, ask: Ask, call: Any, *, is_valid: Any = None) -> Any:
+            async def kept_late() -> Reply:
+                reply: Reply = await call()
+                await may_keep.wait()
+                return reply
+
+            return await super().ask(model, ask, kept_late, is_valid=is_valid)
+
+    async def go() -> None:
+        async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
+            model = ScriptedModel([answer()])
+            asking = supervisor(model, memo=SlowMemo(engine), at_once=2)
+            tasks = [asyncio.ensure_future(asking.ask(STAGE, question(f"number {number}"))) for number in range(5)]
+            while model.calls < 2:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.05)
+            assert model.calls == 2
+            tasks[0].cancel()
+            may_keep.set()
+            await asyncio.wait(tasks)
+            assert model.calls == 5
+
+    asyncio.run(go())
 
 
 def test_waiting_for_a_turn_is_no_work_of_the_stage() -> None:

@@ -1,6 +1,8 @@
 """Only work counts against a stage's time."""
 
 import asyncio
+from asyncio import TimerHandle
+from contextvars import ContextVar
 
 import pytest
 
@@ -171,3 +173,59 @@ def test_work_that_is_ended_can_tell_a_passed_limit_from_a_caller_who_left() -> 
     with pytest.raises(TimeoutError):
         run_jumping(leave())
     assert told == [True, False]
+
+
+def test_a_clock_that_stood_when_a_limit_would_have_passed_goes_on_to_it() -> None:
+    warned: list[float] = []
+    ended: list[float] = []
+
+    async def go() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def work() -> None:
+            await asyncio.sleep(0.75)
+            for _ in range(2):
+                with paused():
+                    await asyncio.sleep(10)
+            try:
+                await asyncio.sleep(100)
+            finally:
+                ended.append(loop.time())
+
+        await within("grounding", work, limits=LIMITS, on_soft=lambda: warned.append(loop.time()))
+
+    with pytest.raises(StageTimedOutError):
+        run_jumping(go())
+    assert warned == [pytest.approx(21.0, abs=0.01)]
+    assert ended == [pytest.approx(22.0, abs=0.01)]
+
+
+def test_a_warning_that_fails_does_not_take_the_hard_limit_away() -> None:
+    told: list[str] = []
+
+    async def go() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+
+        def fail() -> None:
+            raise OSError("the journal cannot be written")
+
+        await within("grounding", lambda: asyncio.sleep(100), limits=LIMITS, on_soft=fail)
+
+    with pytest.raises(StageTimedOutError):
+        run_jumping(go())
+    assert told == ["the journal cannot be written"]
+
+
+def test_a_warning_is_told_where_the_work_was_given_and_its_timer_keeps_nothing_of_that() -> None:
+    about: ContextVar[str] = ContextVar("about", default="nobody")
+    warned: list[str] = []
+
+    async def go() -> list[TimerHandle]:
+        about.set("somebody")
+        await within("grounding", lambda: asyncio.sleep(1.5), limits=LIMITS, on_soft=lambda: warned.append(about.get()))
+        return [timer for timer in asyncio.get_running_loop()._scheduled if timer.cancelled()]  # type: ignore[attr-defined]
+
+    timers = run_jumping(go())
+    assert warned == ["somebody"]
+    assert timers
+    assert all(about not in timer._context for timer in timers)

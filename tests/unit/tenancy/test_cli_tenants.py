@@ -10,7 +10,11 @@ from sameas.cli.errors import CliError
 from sameas.cli.root import build_app
 from sameas.identity.ids import uuid7
 from sameas.identity.normalize import Credentials
+from sameas.server.authentication import open_entry
+from sameas.settings import SettingsError, api_key_secret, load_settings
 from sameas.tenancy import ApiKeyAuthenticator, Unauthorized, open_tables
+
+SECRET = "a secret of the deployment"
 
 
 @pytest.fixture
@@ -31,10 +35,10 @@ def rows(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def show(tmp_path, token):
+def show(tmp_path, token, *, secret=b""):
     database = open_tables(f"sqlite:///{tmp_path / 'tenants.db'}")
     try:
-        return asyncio.run(ApiKeyAuthenticator(database).authenticate(Credentials("apikey", token)))
+        return asyncio.run(ApiKeyAuthenticator(database, secret=secret).authenticate(Credentials("apikey", token)))
     finally:
         database.close()
 
@@ -51,6 +55,35 @@ def test_from_nothing_to_a_key_and_its_end(sameas, tmp_path):
     sameas("keys", "revoke", tenant, listed["key_id"])
     with pytest.raises(Unauthorized):
         show(tmp_path, token)
+
+
+def test_a_key_of_the_command_line_is_good_at_every_door_that_has_the_secret(sameas, tmp_path, monkeypatch):
+    monkeypatch.setenv("SAMEAS_API_KEY_SECRET", SECRET)
+    monkeypatch.setenv("SAMEAS_AUTH", "api-key")
+    tenant = sameas("create", "Acme")
+    user = sameas("users", "add", tenant, "First")
+    token = sameas("keys", "create", tenant, "laptop", "--user", user)
+    assert show(tmp_path, token, secret=api_key_secret()).user_id == user
+    entry = open_entry(load_settings())
+    try:
+        principal = asyncio.run(entry.authenticator.authenticate(Credentials("apikey", token)))
+    finally:
+        entry.close()
+    assert (principal.tenant_id, principal.user_id) == (tenant, user)
+    for wrong in (b"", b"another secret, as long"):
+        with pytest.raises(Unauthorized):
+            show(tmp_path, token, secret=wrong)
+
+
+def test_a_secret_that_can_be_guessed_is_refused_and_not_repeated(sameas, tmp_path, monkeypatch):
+    tenant = sameas("create", "Acme")
+    user = sameas("users", "add", tenant, "First")
+    monkeypatch.setenv("SAMEAS_API_KEY_SECRET", "hunter2")
+    with pytest.raises(SettingsError, match="SAMEAS_API_KEY_SECRET.*at least 16") as refused:
+        sameas("keys", "create", tenant, "laptop", "--user", user)
+    assert "hunter2" not in str(refused.value)
+    monkeypatch.delenv("SAMEAS_API_KEY_SECRET")
+    assert sameas("keys", "list", tenant, "--json") == ""
 
 
 def test_a_suspended_tenant_is_out_and_comes_back(sameas, tmp_path):

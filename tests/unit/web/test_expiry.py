@@ -113,9 +113,9 @@ async def test_expired_records_are_removed_and_counted_from_startup_to_shutdown(
     assert len(backend._records) == 3
     clock.micros += 61_000_000
     await until(lambda: not backend._records)
-    await until(lambda: any("removed" in message for message in caplog.messages))
+    await until(lambda: any("removed:" in message for message in caplog.messages))
     assert await server.stop() == "lifespan.shutdown.complete"
-    assert "removed 3 expired records" in caplog.messages
+    assert "expired records removed: 3" in caplog.messages
     assert "expired records could not be removed: away" in caplog.messages
     assert not pruners()
 

@@ -7,14 +7,15 @@ Which style is learned by counting which one gives the examples' values; the com
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
+from sameas.extraction.learning.examples import Example
 from sameas.extraction.learning.lexicon import Lexicon
 from sameas.extraction.learning.schema import Property
-from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.spans import SHORTENED, Span, find_spans
 from sameas.extraction.learning.styles import AFFIX, AS_IS, DATE_SORTS, SEPARATOR, SORTS, sort_of, write_span
-from sameas.extraction.learning.tokens import Tokens, fold
+from sameas.extraction.learning.tokens import Tokens, fold, tokenize, word_set
 
 ANY = "*"
 _AFFIX_SUPPORT = 2
@@ -26,6 +27,13 @@ _NUMBER_TYPES = frozenset(
     )
 )
 _AFFIX_TEXT = 3
+_SHORTENED_SUPPORT = 2
+_TITLES = word_set(
+    "mr mrs ms miss dr prof professor sir dame lady lord king queen prince princess emperor empress sultan pope saint "
+    "st admiral general colonel major captain lieutenant sergeant corporal commander commodore marshal brigadier field "
+    "rear vice president senator governor mayor judge justice chancellor minister ambassador bishop archbishop "
+    "cardinal rabbi count countess duke duchess baron earl marquis reverend father brother sister herr frau the"
+)
 
 
 class AffixCounter:
@@ -97,3 +105,28 @@ def choose_styles(counts: Counter[tuple[str, str, str]]) -> Forms:
     for name, sort, style in sorted(totals, key=lambda item: (-totals[item], item)):
         chosen.setdefault((name, sort), style)
     return Forms(dict(sorted(chosen.items())))
+
+
+def shortens(examples: Sequence[Example], properties: Container[str]) -> bool:
+    """Whether the examples call people by first and last name where the text has more: `Rosa Vega` for `Rosa María
+    Vega`.
+    """
+    shown: set[str] = set()
+    for example in examples:
+        names = {
+            fold(end)
+            for triple in example.triples
+            if triple.property in properties
+            for end in (triple.subject, triple.object)
+        }
+        names = {name for name in names if name not in fold(example.text)}
+        if names:
+            tokens = tokenize(example.text)
+            forms = {fold(span.form) for span in find_spans(tokens) if is_shortened(span, tokens) and span.form}
+            shown |= names & forms
+    return len(shown) >= _SHORTENED_SUPPORT
+
+
+def is_shortened(span: Span, tokens: Tokens) -> bool:
+    """Whether a candidate is a name without its middle, and not a title with a last name."""
+    return bool(span.kinds & SHORTENED) and span.form is not None and tokens.lower[span.first] not in _TITLES

@@ -20,8 +20,10 @@ from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 NOBODY = -1
 _ALIAS_TOKENS = 3
 _ALIASES_KEPT = 5
-_ALIAS_PRECISION = 0.5
-_ALIAS_SUPPORT = 2
+_AKIN_PRECISION = 0.5
+# Words that look nothing like the value: in so many texts, and in this share of those that have it.
+_STRANGE_SUPPORT = 3
+_STRANGE_SHARE = 0.5
 _STEM = 4
 _VALUE_TOKENS = 12
 
@@ -104,6 +106,9 @@ def _is_said(value: str, tokens: Tokens) -> bool:
 def _aliases(examples: Sequence[Example], properties: frozenset[str]) -> Table:
     """Words that stand for a value which the text does not spell: `Japanese` for Japan, `lieutenant` for a
     rank.
+
+    Standing in the same texts is not enough: unless the two are akin in spelling, the words must be in most texts
+    that have the value, in no text that has it not, and be no part of who has it.
     """
     texts = [tokenize(example.text) for example in examples]
     unsaid: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -121,19 +126,27 @@ def _aliases(examples: Sequence[Example], properties: frozenset[str]) -> Table:
     for (form, name), numbers in sorted(unsaid.items()):
         wanted = fold(form)
         near: Counter[str] = Counter()
+        subjects: set[str] = set()
         for number in numbers:
             near.update(grams[number])
+            subjects.update(word for triple in examples[number].triples for word in tokenize(triple.subject).lower)
+        strange = max(_STRANGE_SUPPORT, _STRANGE_SHARE * len(numbers))
         ranked = []
         for gram, count in near.items():
             precision = count / spread[gram]
             joined = gram.replace(" ", "")
             akin = len(joined) >= _STEM and (joined[:_STEM] == wanted[:_STEM] or joined[: _STEM + 1] in wanted)
-            if precision >= _ALIAS_PRECISION and (akin or count >= _ALIAS_SUPPORT):
+            is_sure = precision == 1.0 and count >= strange and _is_plain(gram) and subjects.isdisjoint(gram.split())
+            if is_sure or (akin and precision >= _AKIN_PRECISION):
                 worth = precision * math.log1p(count) + 0.5 * akin + 0.01 * len(gram)
                 ranked.append((-worth, gram))
         for _, gram in sorted(ranked)[:_ALIASES_KEPT]:
             aliases[(gram, form, name)] = numbers
     return _table(aliases)
+
+
+def _is_plain(gram: str) -> bool:
+    return all(word.isalpha() for word in gram.split())
 
 
 def learn_lexicon(examples: Sequence[Example], properties: Iterable[str]) -> Lexicon:

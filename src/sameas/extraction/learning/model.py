@@ -19,12 +19,12 @@ from sameas.extraction.learning.candidates import find_candidates
 from sameas.extraction.learning.clauses import clause_features
 from sameas.extraction.learning.container import digest_of, pack, unpack, write_file
 from sameas.extraction.learning.decoding import LearnedTriple, Mention, Thresholds, choose
-from sameas.extraction.learning.forms import Forms
+from sameas.extraction.learning.forms import Forms, is_shortened
 from sameas.extraction.learning.hashing import word
 from sameas.extraction.learning.labels import Cues
 from sameas.extraction.learning.lexicon import Known, Lexicon, Table
 from sameas.extraction.learning.object_features import object_features
-from sameas.extraction.learning.spans import Span
+from sameas.extraction.learning.spans import KNOWN, SHORTENED, Span
 from sameas.extraction.learning.styles import SORTS, sort_of
 from sameas.extraction.learning.subject_features import (
     SubjectFeatures,
@@ -65,6 +65,7 @@ class ModelContent(msgspec.Struct, frozen=True):
     other: float
     examples: int
     prior: str
+    shortens: bool = False
 
 
 def _rows(table: Table) -> Rows:
@@ -122,7 +123,7 @@ class LearnedModel:
     def _guess(self, sentence: str, bar: Thresholds) -> list[LearnedTriple]:
         # A text of this length is no sentence; its beginning is read.
         tokens = tokenize(sentence[:_LONGEST])
-        spans = find_candidates(tokens, self._lexicon)
+        spans = [span for span in find_candidates(tokens, self._lexicon) if self._is_taught(span, tokens)]
         if not spans or not self.properties:
             return []
         scores = self._object_scores(tokens, spans)
@@ -148,6 +149,12 @@ class LearnedModel:
                     guesses.append(LearnedTriple(name, subject, mention, score * share))
                     best = max(best, score * share)
         return guesses
+
+    def _is_taught(self, span: Span, tokens: Tokens) -> bool:
+        """Whether the examples have shown this way to a normal form."""
+        if not span.kinds & SHORTENED or span.kinds & KNOWN:
+            return True
+        return self.content.shortens and is_shortened(span, tokens)
 
     def _object_scores(self, tokens: Tokens, spans: list[Span]) -> NDArray[np.float32]:
         features = object_features(tokens, spans, self._lexicon, self._cues)

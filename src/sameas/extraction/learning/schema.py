@@ -6,10 +6,13 @@ Any ontology can be turned into a `Schema`; the learner never sees the ontology 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+_LAST = re.compile(r"[#/:]")
 
 
 class SchemaError(ValueError):
@@ -46,7 +49,9 @@ class Schema:
             seen.add(item.id)
 
     def find(self, name: str) -> Property | None:
-        """The property with this id, or else with this label; spaces, underscores and case aside."""
+        """The property with this id, or else with this label (spaces, underscores and case aside), or else the one
+        whose id ends so.
+        """
         for item in self.properties:
             if item.id == name:
                 return item
@@ -54,7 +59,8 @@ class Schema:
         for item in self.properties:
             if _plain(item.label) == wanted:
                 return item
-        return None
+        local = [item for item in self.properties if _LAST.split(item.id)[-1] == name]
+        return local[0] if len(local) == 1 else None
 
     def label_of(self, class_id: str | None) -> str:
         """The label of a class, or its id where it has none."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sameas.extraction.learning.decoding import LearnedTriple, Thresholds, choose
 from sameas.extraction.learning.examples import Example, ExamplesError
 from sameas.extraction.learning.fitting import fit_choice, fit_logistic, matrix, vocabulary
-from sameas.extraction.learning.forms import allowed_sorts
+from sameas.extraction.learning.forms import allowed_sorts, shortens
 from sameas.extraction.learning.model import LearnedModel, ModelContent, pack_lexicon
 from sameas.extraction.learning.observations import Observations, observe
 from sameas.extraction.learning.prior import Prior, shipped_prior
@@ -76,6 +76,7 @@ def _fit(
         other=thresholds.other,
         examples=len(examples),
         prior=prior.version,
+        shortens=shortens(examples, seen.properties),
     )
     return LearnedModel(content)
 

@@ -12,11 +12,22 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from sameas.extraction.lexicon.inflection import EVENT_VERBS, active_forms, passive_forms, verb_forms
+from sameas.extraction.lexicon.inflection import (
+    EVENT_VERBS,
+    active_forms,
+    is_past,
+    participles,
+    passive_forms,
+    verb_forms,
+)
 from sameas.extraction.lexicon.phrases import fold_phrase
 from sameas.ontology.index import OntologyIndex
 
 CueForm: TypeAlias = Literal["subject_first", "object_first", "noun"]
+CueUse: TypeAlias = Literal["phrase", "verb", "passive", "event", "nominal"]
+"""How the phrase is used: a verb takes its object directly (`acquired`), a passive ends with `by`, an event is what
+happened to its subject (`founded`, of a date), a nominal follows a copula (`subsidiary of`), a phrase is the rest.
+"""
 
 SAID_IN_LABEL, SAID_OTHERWISE, DERIVED = 3, 2, 1
 
@@ -30,6 +41,7 @@ class Cue(NamedTuple):
     before: str = ""
     after: str = ""
     is_pattern: bool = False
+    use: CueUse = "phrase"
 
 
 _PREPOSITIONS = frozenset(
@@ -42,6 +54,7 @@ _SKIPPED_FIRST = frozenset(("is", "was", "are", "were", "be", "has", "have", "ha
 _PATTERN = re.compile(r"\{(subject|object)\}")
 _ENGLISH = re.compile(r"[a-z][a-z' -]*\Z")
 _VERB_ENDINGS = ("ed", "es", "s")
+_BY = "by"
 # Labels such as these occur in every text and say nothing.
 _EMPTY_LABELS = frozenset(
     ("is", "has", "of", "in", "a", "type", "the", "and", "as", "at", "by", "for", "on", "to", "with")
@@ -76,26 +89,56 @@ def _from_label(label: str, iri: str, *, preferred: bool) -> Iterator[tuple[str,
     if not words or " ".join(words) in _EMPTY_LABELS:
         return
     phrase = " ".join(words)
+    if words[-1] == _BY and len(words) > 1:
+        yield from _from_passive(words, phrase, iri, weight)
+        return
     if words[-1] in _PREPOSITIONS and len(words) > 1:
-        yield from ((form, Cue(iri, "subject_first", weight)) for form in _inflected(words))
+        use: CueUse = "nominal" if _is_nominal(words) else "phrase"
+        yield from ((form, Cue(iri, "subject_first", weight, use=use)) for form in _inflected(words))
+        if is_past(words[0]):
+            rest = " ".join(words[1:])
+            passive = Cue(iri, "object_first", weight, use="passive")
+            yield from ((f"{form} {rest} by", passive) for form in participles(words[0]))
         return
     english = bool(_ENGLISH.match(phrase))
-    if english and len(words) == 1 and words[0].endswith("ed"):
-        yield from ((form, Cue(iri, "subject_first", weight)) for form in verb_forms(words[0]))
+    if english and len(words) == 1 and is_past(words[0]):
+        yield from _from_verb(words[0], iri, weight)
         return
     yield phrase, Cue(iri, "noun", weight)
     if english:
-        yield from _from_noun(words, iri)
+        yield from _from_noun(words, iri, weight)
+
+
+def _from_verb(verb: str, iri: str, weight: int) -> Iterator[tuple[str, Cue]]:
+    """What a verb says of doer and thing, either of them first."""
+    yield from ((form, Cue(iri, "subject_first", weight, use="verb")) for form in verb_forms(verb))
+    yield from ((f"{form} {_BY}", Cue(iri, "object_first", weight, use="passive")) for form in participles(verb))
+
+
+def _from_passive(words: list[str], phrase: str, iri: str, weight: int) -> Iterator[tuple[str, Cue]]:
+    yield phrase, Cue(iri, "subject_first", weight, use="passive")
+    if len(words) == len(("founded", _BY)) and is_past(words[0]):
+        yield from ((form, Cue(iri, "object_first", DERIVED, use="verb")) for form in verb_forms(words[0]))
+
+
+def _is_nominal(words: list[str]) -> bool:
+    """Whether a label with a preposition at its end begins with a noun: `partner of`, `doctorate from`."""
+    first = words[0]
+    if words[-1] == "of":
+        return not is_past(first)
+    return not (is_past(first) or first.endswith((*_VERB_ENDINGS, "ing")))
 
 
 def _inflected(words: list[str]) -> Iterator[str]:
     yield " ".join(words)
     rest = " ".join(words[1:])
-    if len(words) == 2 and words[0].endswith((*_VERB_ENDINGS, "ing")) and _ENGLISH.match(words[0]):
-        yield from (f"{form} {rest}" for form in verb_forms(words[0]))
+    first = words[0]
+    is_verb = is_past(first) or first.endswith((*_VERB_ENDINGS, "ing"))
+    if len(words) == 2 and is_verb and words[1] != "of" and _ENGLISH.match(first):
+        yield from (f"{form} {rest}" for form in verb_forms(first))
 
 
-def _from_noun(words: list[str], iri: str) -> Iterator[tuple[str, Cue]]:
+def _from_noun(words: list[str], iri: str, weight: int) -> Iterator[tuple[str, Cue]]:
     last = words[-1]
     if not last.endswith("s"):
         yield (
@@ -104,13 +147,25 @@ def _from_noun(words: list[str], iri: str) -> Iterator[tuple[str, Cue]]:
         )
     if len(words) == 1:
         if last.endswith("s") and not last.endswith("ss"):
-            yield from ((form, Cue(iri, "subject_first", DERIVED)) for form in verb_forms(last))
-        yield from ((form, Cue(iri, "subject_first", SAID_OTHERWISE)) for form in passive_forms(last))
-        yield from ((form, Cue(iri, "object_first", DERIVED)) for form in active_forms(last))
+            yield last, Cue(iri, "subject_first", weight, use="verb")
+            yield from _from_verb(last, iri, DERIVED)
+        yield from ((form, Cue(iri, "subject_first", SAID_OTHERWISE, use="passive")) for form in passive_forms(last))
+        yield from ((form, Cue(iri, "object_first", DERIVED, use="verb")) for form in active_forms(last))
     for word in words:
         for phrase in EVENT_VERBS.get(word) or EVENT_VERBS.get(word.removesuffix("s"), ()):
-            yield phrase, Cue(iri, "subject_first", SAID_OTHERWISE)
-            if " " in phrase:
-                yield from ((form, Cue(iri, "subject_first", DERIVED)) for form in _inflected(phrase.split()))
-            elif phrase.endswith("s"):
-                yield from ((form, Cue(iri, "subject_first", DERIVED)) for form in verb_forms(phrase))
+            yield from _from_event(phrase, iri)
+
+
+def _from_event(phrase: str, iri: str) -> Iterator[tuple[str, Cue]]:
+    words = phrase.split()
+    if words[-1] == _BY:
+        yield from _from_passive(words, phrase, iri, SAID_OTHERWISE)
+    elif len(words) > 1:
+        use: CueUse = "nominal" if _is_nominal(words) else "phrase"
+        yield phrase, Cue(iri, "subject_first", SAID_OTHERWISE, use=use)
+        yield from ((form, Cue(iri, "subject_first", DERIVED, use=use)) for form in _inflected(words))
+    elif phrase.endswith("s"):
+        yield phrase, Cue(iri, "subject_first", SAID_OTHERWISE, use="verb")
+        yield from _from_verb(phrase, iri, DERIVED)
+    else:
+        yield phrase, Cue(iri, "subject_first", SAID_OTHERWISE, use="event")

@@ -1,8 +1,9 @@
 """Dates and years as people write them, read into XML Schema's forms.
 
-Reads ISO dates and times, `1 May 1999`, `May 1st, 1999`, `1. Mai 1999`, `1 de mayo de 1999`, `May 1999`,
-`5/1/1999` (day first unless only month first is possible), `1999年5月1日`, `44 BC`, `1990s` and a year alone. A
-day that no calendar has is not a date.
+Reads ISO dates and times, `1 May 1999`, `1-May-1999`, `May 1st, 1999`, `the first of May 1999`, `1 May '99`, `1. Mai
+1999`, `1 de mayo de 1999`, `May 1999`, `05/1999`, `5/1/1999` and `5/1/99` (day first, unless only month first is possible
+for this date or for another of the text and none of the text is day first), `1999年5月1日`, `44 BC`, `1990s` and a year
+alone. Of two digits for a year, those up to 29 are of this century. A day that no calendar has is not a date.
 """
 
 import re
@@ -26,20 +27,32 @@ _MONTHS_BY_LANGUAGE = (
 )
 _MONTHS = {name: number for names in _MONTHS_BY_LANGUAGE for number, name in enumerate(names.split(), 1)} | {"sept": 9}
 _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=lambda name: (-len(name), name))) + r")\b\.?"
-_INITIALS = "".join(sorted({name[0] for name in _MONTHS} | {"a"}))
+_INITIALS = "".join(sorted({name[0] for name in _MONTHS} | {"a"} | set("fsten")))
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+    "sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth "
+    "twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
+).split()
+_ORDINAL = "|".join(sorted(_ORDINALS, key=lambda name: (-len(name), name)))
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|º|ª|\.)?"
+# The longest first: `first` also stands in `twenty-first`.
+_DAYS = sorted(((name, day) for day, name in enumerate(_ORDINALS, 1)), key=lambda one: (-len(one[0]), one[0]))
+_SHORT = r"(?:\d{4}|['’]\d{2})"
 _OF = r"(?:\s+(?:of|de|d'|del|do))?\s+"
 
 _DATES = re.compile(
     rf"(?=[\d{_INITIALS}])(?<![\w.,/-])(?:"
     rf"(?P<stamp>\d{{4}}-\d{{2}}-\d{{2}}[T ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?(?:Z|[+-]\d{{2}}:\d{{2}})?)"
     rf"|(?P<ymd>\d{{4}}(?P<ysep>[-/.])\d{{1,2}}(?P=ysep)\d{{1,2}})"
-    rf"|(?P<dmy>\d{{1,2}}(?P<dsep>[-/.])\d{{1,2}}(?P=dsep)\d{{4}})"
-    rf"|(?P<dmonthy>{_DAY}{_OF}{_MONTH},?(?:\s+(?:of|de|del))?\s+\d{{4}})"
-    rf"|(?P<monthdy>{_MONTH}\s+(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?(?:\s*,\s*|\s+)\d{{4}})"
+    rf"|(?P<dmy>\d{{1,2}}(?P<dsep>[-/.])\d{{1,2}}(?P=dsep)\d{{4}}|\d{{1,2}}/\d{{1,2}}/\d{{2}})"
+    rf"|(?P<dmonthy>(?:{_DAY}{_OF}{_MONTH},?(?:\s+(?:of|de|del))?\s+{_SHORT}|\d{{1,2}}(?P<msep>[-/ ]){_MONTH}(?P=msep)\d{{4}}))"
+    rf"|(?P<ordinal>(?:{_ORDINAL})\s+(?:of\s+)?{_MONTH},?\s+\d{{4}})"
+    rf"|(?P<monthdy>{_MONTH}\s+(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?(?:\s*,\s*|\s+){_SHORT})"
+    rf"|(?P<monthordinal>{_MONTH}\s+(?:the\s+)?(?:{_ORDINAL}),?\s+\d{{4}})"
     rf"|(?P<monthy>{_MONTH},?{_OF}\d{{4}})"
     rf"|(?P<dmonth>{_DAY}{_OF}{_MONTH}|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?)"
     rf"|(?P<yearmonth>\d{{4}}-(?:0[1-9]|1[0-2]))"
+    rf"|(?P<monthyear>(?:0[1-9]|1[0-2])/(?:1\d{{3}}|20\d{{2}}))"
     rf"|(?P<decade>\d{{3}}0s)"
     rf"|(?P<era>(?:AD\s+\d{{1,4}}|\d{{1,4}}\s+(?:BCE|BC|CE|AD)))"
     rf"|(?P<year>1\d{{3}}|20\d{{2}}|21\d{{2}})"
@@ -49,14 +62,17 @@ _DATES = re.compile(
 _WIDE = re.compile(r"(?<!\d)(\d{4})\s?年(?:\s?(\d{1,2})\s?月(?:\s?(\d{1,2})\s?日)?)?")
 _NUMBERS = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_NUMERIC = re.compile(r"(?<![\w.,/-])(\d{1,2})/(\d{1,2})/(?:\d{4}|\d{2})(?![\w/-])")
 _LAST_MONTH = 12
+_THIS_CENTURY = 29
 
 
 def find_dates(text: str) -> Iterator[Mention]:
     """Every date said in the text, as a literal; dates do not overlap."""
+    month_first = _is_month_first(text)
     for near in around_digits(text):
         for match in _DATES.finditer(text, near.start, near.end):
-            read = _read(match)
+            read = _read(match, month_first=month_first)
             if read is not None:
                 value, datatype = read
                 # A stop after the month's name, at the end, is more often the sentence's than an abbreviation's.
@@ -73,12 +89,26 @@ def _literal(start: int, end: int, text: str, value: str, datatype: str) -> Ment
     return Mention(start, end, text[start:end], kind="literal", value=value, datatype=XSD + datatype)
 
 
-def _read(match: re.Match[str]) -> tuple[str, str] | None:
-    kind = str(match.lastgroup)
-    if match["ymd"]:
-        kind = "ymd"
-    elif match["dmy"]:
-        kind = "dmy"
+def _is_month_first(text: str) -> bool:
+    """Whether the dates with slashes in a text show that it writes the month first, and none shows the contrary."""
+    written = [(int(first), int(second)) for first, second in _NUMERIC.findall(text)] if "/" in text else []
+    return any(second > _LAST_MONTH >= first for first, second in written) and not any(
+        first > _LAST_MONTH for first, _ in written
+    )
+
+
+def _year(number: int, digits: str) -> int:
+    """A year that may be written with its last two digits."""
+    if len(digits) > len("99"):
+        return number
+    return number + (2000 if number <= _THIS_CENTURY else 1900)
+
+
+def _read(match: re.Match[str], *, month_first: bool) -> tuple[str, str] | None:
+    kind = next(
+        (name for name in ("ymd", "dmy", "dmonthy", "monthdy") if match[name]),
+        str(match.lastgroup),
+    )
     said = match.group()
     numbers = [int(number) for number in _NUMBERS.findall(said)]
     match kind:
@@ -87,10 +117,18 @@ def _read(match: re.Match[str]) -> tuple[str, str] | None:
         case "ymd" | "yearmonth":
             return _calendar(*numbers)
         case "dmy":
-            day, month = numbers[:2] if numbers[1] <= _LAST_MONTH else (numbers[1], numbers[0])
-            return _calendar(numbers[2], month, day)
+            slashed = match["dsep"] in ("/", None)
+            turned = numbers[1] > _LAST_MONTH or (month_first and slashed and numbers[0] <= _LAST_MONTH)
+            day, month = (numbers[1], numbers[0]) if turned else (numbers[0], numbers[1])
+            return _calendar(_year(numbers[2], _NUMBERS.findall(said)[2]), month, day)
         case "dmonthy" | "monthdy":
-            return _calendar(numbers[1], _month(said), numbers[0])
+            return _calendar(_year(numbers[1], _NUMBERS.findall(said)[1]), _month(said), numbers[0])
+        case "ordinal" | "monthordinal":
+            lower = said.lower()
+            day = next(number for name, number in _DAYS if name in lower)
+            return _calendar(numbers[0], _month(said), day)
+        case "monthyear":
+            return _calendar(numbers[1], numbers[0])
         case "monthy":
             return _calendar(numbers[0], _month(said))
         case "dmonth":

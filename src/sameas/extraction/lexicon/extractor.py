@@ -11,12 +11,14 @@ from typing import Any
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.embedded import LEXICON, LEXICON_VERSION
 from sameas.extraction.extractor import Found
-from sameas.extraction.graph import Claim, Mention
-from sameas.extraction.lexicon.association import Associator, Scene
+from sameas.extraction.graph import Claim, Mention, Rejection
+from sameas.extraction.lexicon.association import Associator, Said, Scene
 from sameas.extraction.lexicon.coordination import with_coordinated
 from sameas.extraction.lexicon.cues import Cue, build_cues
 from sameas.extraction.lexicon.fitting import Fitting
 from sameas.extraction.lexicon.phrases import Match, Phrases, fold
+from sameas.extraction.lexicon.pronouns import Antecedents
+from sameas.extraction.lexicon.separated import with_separated
 from sameas.extraction.lexicon.sighting import Sighting
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
@@ -44,7 +46,10 @@ class LexiconExtractor:
         self._associator = Associator(
             fit_subject=self._fitting.subject,
             fit_object=self._fitting.target,
+            is_open=self._fitting.is_open,
             is_functional=lambda iri: index.properties[iri].functional,
+            is_class=self._sighting.is_class,
+            antecedents=Antecedents(self._fitting.kind_of, self._sighting.is_class),
         )
         self._notes = tuple(self._remarks())
 
@@ -62,13 +67,15 @@ class LexiconExtractor:
 
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
         """Individuals, names and values; a name gets its class from a cue where nothing else tells it."""
-        folded = fold(chunk.text)
-        cues = self._find_cues(folded)
-        mentions = self._sighting.mentions(chunk, folded, cues, focus=focus)
+        cues = self._find_cues(chunk.text)
+        mentions = self._sighting.mentions(chunk, fold(chunk.text), cues, focus=focus)
         typed: dict[tuple[int, int], Mention] = {}
-        for claim in self._associate(chunk, mentions, cues, focus):
-            for end in (claim.subject, claim.object):
-                if end.kind != "literal":
+        unclear: list[Said] = []
+        for said in self._associate(chunk, mentions, cues, focus):
+            if said.doubt == "ambiguous_type":
+                unclear.append(said)
+            for end in (said.claim.subject, said.claim.object):
+                if end.kind != "literal" and end.types:
                     place = (end.start, end.end)
                     typed[place] = self._fitting.both(typed[place], end) if place in typed else end
         items = [mention for mention in mentions if mention.types or (mention.start, mention.end) not in typed]
@@ -76,26 +83,41 @@ class LexiconExtractor:
         items = [mention for mention in items if mention.kind != "literal" or (mention.start, mention.end) not in typed]
         items.extend(mention for place, mention in typed.items() if place not in known)
         items = [self._sighting.by_shape(mention, focus=focus) for mention in items]
-        return Found(tuple(sorted(items, key=lambda mention: mention.order)), self._notes)
+        return Found(
+            tuple(sorted(items, key=lambda mention: mention.order)),
+            self._notes,
+            rejected=tuple(_refused(said) for said in unclear),
+        )
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
-        """The claims between these mentions around the cues of the chunk."""
-        cues = self._find_cues(fold(chunk.text))
+        """The claims between these mentions around the cues of the chunk; what the text denies or doubts is refused."""
+        cues = self._find_cues(chunk.text)
         ordered = sorted(mentions, key=lambda mention: mention.order)
-        claims = {
-            (claim.subject.span, claim.predicate, claim.object.span): claim
-            for claim in self._associate(chunk, ordered, cues, focus)
-        }
-        return Found(tuple(sorted(claims.values(), key=lambda claim: claim.order)), self._notes)
+        stated: dict[tuple[object, ...], Claim] = {}
+        refused: dict[tuple[object, ...], Said] = {}
+        for said in self._associate(chunk, ordered, cues, focus):
+            claim = said.claim
+            ends = (claim.subject.span, claim.predicate, claim.object.span)
+            if said.doubt:
+                refused.setdefault(ends, said)
+            else:
+                stated[ends] = claim
+        return Found(
+            tuple(sorted(stated.values(), key=lambda claim: claim.order)),
+            self._notes,
+            rejected=tuple(sorted(_refused(said) for ends, said in refused.items() if ends not in stated)),
+        )
 
-    def _find_cues(self, folded: str) -> list[Match[Cue]]:
-        return list(with_coordinated(folded, self._cues.find(folded, with_inner=True), cues=self._cues))
+    def _find_cues(self, text: str) -> list[Match[Cue]]:
+        folded = fold(text)
+        found = with_coordinated(folded, self._cues.find(folded, with_inner=True), cues=self._cues)
+        return list(with_separated(text, folded, found, cues=self._cues))
 
     def _associate(
         self, chunk: Chunk, mentions: Sequence[Mention], cues: Sequence[Match[Cue]], focus: Focus
-    ) -> Iterator[Claim]:
+    ) -> Iterator[Said]:
         focused = frozenset(focus.properties)
-        earlier: list[tuple[Any, Mention]] = []
+        earlier: list[tuple[Mention, ...]] = []
         mention_at = cue_at = 0
         for sentence in chunk.sentences:
             mention_from, cue_from = mention_at, cue_at
@@ -109,14 +131,12 @@ class LexiconExtractor:
                 free = [
                     cue
                     for cue in cues[cue_from:cue_at]
-                    if not any(start < cue.end and cue.start < end for start, end in places)
+                    if not any(start < (cue.head or cue.end) and cue.start < end for start, end in places)
                 ]
                 if free:
                     scene = Scene(chunk.text, sentence, here, earlier)
                     yield from self._associator.claims(scene, free, allowed=focused.__contains__)
-                first = next((mention for mention in here if mention.kind != "literal"), None)
-                if first is not None:
-                    earlier.append((sentence, first))
+                earlier.append(tuple(mention for mention in here if mention.kind != "literal"))
 
     def _remarks(self) -> Iterator[str]:
         ontology = self._index.ontology
@@ -130,6 +150,22 @@ class LexiconExtractor:
             _readable(one.iri, bool(one.labels or one.alt_labels)) for one in ontology.classes
         ):
             yield _NO_CLASS
+
+
+def _refused(said: Said) -> Rejection:
+    """A line of the ledger for a claim that the text does not plainly state."""
+    claim = said.claim
+    start = min(claim.subject.start, claim.object.start)
+    end = max(claim.subject.end, claim.object.end)
+    return Rejection(
+        start,
+        end,
+        said.doubt or "not_supported",
+        "relation_extraction",
+        claim.subject.text,
+        claim.predicate,
+        claim.object.text,
+    )
 
 
 def _readable(iri: str, labelled: bool) -> bool:

@@ -22,6 +22,7 @@ class Fitting:
         self._values = ValueFit(index)
         self._kinds = ClassKinds(index)
         self._known: dict[tuple[str, tuple[str, ...], bool], bool] = {}
+        self._fitting: dict[tuple[Constraint, str], tuple[str, ...]] = {}
 
     def subject(self, mention: Mention, property_iri: str) -> Mention | None:
         if mention.kind == "literal" and mention.datatype != STRING:
@@ -35,7 +36,7 @@ class Fitting:
                 return fitted
         if not self._values.takes_things(property_iri):
             return self._as_text(mention, property_iri)
-        return self._thing(mention, property_iri, self._index.range(property_iri), is_subject=False)
+        return self._thing(mention, property_iri, self._index.expected_range(property_iri), is_subject=False)
 
     def both(self, one: Mention, other: Mention) -> Mention:
         """A name that two cues give classes to: both, unless nothing can be both."""
@@ -71,14 +72,56 @@ class Fitting:
         above = self._index.class_tree.above(class_iri)
         return all(not above.isdisjoint(group) for group in constraint)
 
+    def is_open(self, mention: Mention, property_iri: str) -> bool:
+        """Whether a name could be an end of the property, but nothing tells of which of several classes."""
+        if mention.types:
+            return False
+        return any(
+            len(self._candidates(constraint, looks_like=mention.looks_like)) > 1
+            for constraint in (self._index.domain(property_iri), self._index.expected_range(property_iri))
+        )
+
+    def kind_of(self, mention: Mention) -> str:
+        """Whether a mention is of a person, an organisation or a place, as far as class or shape tell."""
+        if mention.types:
+            return next((kind for iri in mention.types if (kind := self._kinds.kind_of(iri))), "")
+        return "" if mention.looks_like == "somewhere" else mention.looks_like
+
     def _wanted(self, constraint: Constraint, *, looks_like: str) -> str:
-        """The class that an end of this constraint has, if the shape does not contradict it."""
+        """The class that an end of this constraint has, if the shape does not contradict it and there is only one."""
         if not constraint:
             return self._kinds.class_for(looks_like) or THING
-        for iri in constraint[0]:
-            if self._index.is_datatype(iri) or iri not in self._index.classes:
-                continue
-            kind = self._kinds.kind_of(iri)
-            if (looks_like in ("", "somewhere", kind) or not kind) and self._is_within(iri, constraint):
-                return iri
-        return ""
+        fitting = self._candidates(constraint, looks_like=looks_like)
+        return fitting[0] if len(fitting) == 1 else ""
+
+    def _candidates(self, constraint: Constraint, *, looks_like: str) -> tuple[str, ...]:
+        """The most general classes that a name of this shape can have here."""
+        asked = (constraint, looks_like)
+        known = self._fitting.get(asked)
+        if known is None:
+            fitting = [iri for iri in (constraint[0] if constraint else ()) if self._can_be(iri, constraint)]
+            shape = "place" if looks_like == "somewhere" else looks_like
+            kinds = {iri: self._kinds.kind_of(iri) for iri in fitting}
+            if looks_like not in ("", "somewhere"):
+                fitting = [iri for iri in fitting if kinds[iri] in ("", shape)]
+            plain = [iri for iri in fitting if kinds[iri] == shape] if shape else []
+            known = self._most_general(plain or fitting)
+            self._fitting[asked] = known
+        return known
+
+    def _can_be(self, iri: str, constraint: Constraint) -> bool:
+        is_class = iri in self._index.classes and not self._index.is_datatype(iri)
+        return is_class and self._is_within(iri, constraint)
+
+    def _most_general(self, fitting: list[str]) -> tuple[str, ...]:
+        """Those that are below no other of them; of equal ones the first."""
+        above = self._index.class_tree.above
+        return tuple(
+            iri
+            for at, iri in enumerate(fitting)
+            if not any(
+                other in above(iri) and (iri not in above(other) or place < at)
+                for place, other in enumerate(fitting)
+                if other != iri
+            )
+        )

@@ -83,13 +83,36 @@ EVENT_VERBS = {
 }
 _VOWELS = "aeiou"
 _SHORTEST_STEM = 3
+# `found` is what somebody found more often than what somebody founds.
+_OTHER_WORDS = frozenset(("found",))
 
 
 def verb_forms(verb: str) -> tuple[str, ...]:
     """The base, -s, -ed, past participle and -ing forms of a verb in any of its forms."""
+    forms: dict[str, None] = {}
+    for base in _bases(verb):
+        past, participle = _IRREGULAR.get(base, (_with_ed(base), _with_ed(base)))
+        forms.update(dict.fromkeys((base, _with_s(base), past, participle, _with_ing(base))))
+    return tuple(form for form in forms if form not in _OTHER_WORDS)
+
+
+def participles(verb: str) -> tuple[str, ...]:
+    """The past participle of a verb in any of its forms."""
+    found = (_IRREGULAR[base][1] if base in _IRREGULAR else _with_ed(base) for base in _bases(verb))
+    return tuple(dict.fromkeys(found))
+
+
+def is_past(word: str) -> bool:
+    """Whether a word is a past form, as far as its ending or the list of irregular verbs tells."""
+    return word in _BACK or (word.endswith("ed") and len(word) > _SHORTEST_STEM + 1)
+
+
+def _bases(verb: str) -> tuple[str, ...]:
+    """The base, and the same with an e where endings do not tell: `acquired` may be of `acquir` or of `acquire`."""
     base = base_form(verb)
-    past, participle = _IRREGULAR.get(base, (_with_ed(base), _with_ed(base)))
-    return tuple(dict.fromkeys((base, _with_s(base), past, participle, _with_ing(base))))
+    if verb.endswith(("ed", "ing")) and base == verb.removesuffix("ing").removesuffix("ed") and base not in _IRREGULAR:
+        return base, base + "e"
+    return (base,)
 
 
 def base_form(verb: str) -> str:

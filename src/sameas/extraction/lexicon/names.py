@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from sameas.extraction.graph import Span
 from sameas.extraction.kinds import ShapeKind
+from sameas.extraction.lexicon.given_names import GIVEN_NAMES
 
 
 class NameShape(NamedTuple):
@@ -43,10 +44,15 @@ _PARTICLE = (
 )
 _NAME = re.compile(
     rf"(?<![\w.]){_TITLE}(?P<name>{_WORD}(?:(?:[ \n]{_PARTICLE}[ \n]?|[ \n])"
-    rf"(?!(?:{'|'.join(_TITLES)})\b)(?:{_WORD}|\d{{1,4}}(?![\w.,:/]))){{0,7}})"
+    rf"(?!(?:{'|'.join(_TITLES)})\b)(?:{_WORD}|\d{{1,4}}(?![\w:/]|[.,]\d))){{0,7}})"
 )
 # "Acme Robotics, Inc.": a legal form after a comma belongs to the name.
 _LEGAL_FORM = re.compile(r",[ ](?:Inc|Ltd|LLC|PLC|plc|Corp|Co|GmbH|SA|SpA|BV|NV|AB|Pty)\b\.?(?=[\s,;:)]|\Z)")
+# "Acme AG CEO Anna Keller": a legal form ends the name, save before a second one.
+_ENDS_NAME = re.compile(
+    r"(?<=[ \n])(?:GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|plc|Corp|SA|SAS|SARL|SpA|BV|NV|Oy|Pty)(?=[ \n])"
+    r"(?![ \n](?:&|GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|Corp|SA|Co|Group|Holding)\b)(?![ \n]&)"
+)
 # "Drug Testing and Analysis is ...": a sentence's subject in the singular is one name, small words included.
 _SMALL = "(?:of|the|and|for|in|on|to|a|an|&|de|la|du|von|van)"
 _TOPIC = re.compile(
@@ -65,8 +71,16 @@ _NO_NAMES = frozenset(
     december monday tuesday wednesday thursday friday saturday sunday der die das ein eine er sie es wir ihr
     und oder aber in im am an auf bei mit nach von vor zu als wenn le la les un une il elle ils elles nous
     vous et ou mais dans sur avec pour par en de du au aux ce cette el los las una uno ella ellos y o pero
-    con para por del al lo gli uno nel""".split()
+    con para por del al lo gli uno nel neither nor either nobody nothing none is are was were has have had do does did
+    can could will would may might shall should must whether unless unlike like together perhaps maybe reportedly
+    allegedly apparently supposedly never not will weder nicht kein keine wenn falls ob ni si no nunca jamais""".split()
 )
+# The stop after these belongs to them, wherever they stand.
+_ABBREVIATED = ("Inc", "Corp", "Co", "Bros")
+_ABBREVIATED_INSIDE = ("Ltd", "Jr", "Sr", "Assoc", "Dept", "Univ")
+_GOES_ON = re.compile(r"\.(?:[ ]+[a-zß-ÿ(]|['’,;:)])")
+_PERSON_WORDS = re.compile(rf"[{_UPPER}][\w'’.-]*(?: (?:{_PARTICLE} ?)?[{_UPPER}][\w'’.-]*){{1,3}}")
+_INITIAL = re.compile(rf"[{_UPPER}]\. ?(?:[{_UPPER}]\. ?)*(?=[{_UPPER}])")
 _ORGANISATION = re.compile(
     r"(?:\b(?:Inc|Ltd|Limited|LLC|PLC|plc|Corp|Corporation|Company|Co|GmbH|AG|SE|KG|SA|SAS|SARL|SpA|BV|NV|AB|Oy|AS|Pty"
     r"|Group|Holdings?"
@@ -117,9 +131,14 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         if start in topics:
             end = max(end, topics[start].end("name"))
+        form = _ENDS_NAME.search(text, start, end)
+        if form is not None:
+            end = form.end()
         legal_form = _LEGAL_FORM.match(text, end)
         if legal_form is not None:
             end = legal_form.end()
+        elif _has_stop(text, start, end):
+            end += 1
         place = end
         if word_end == end and _is_adjective(text, start, end):
             continue
@@ -128,7 +147,15 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
         if end - start < 2:
             continue
         title = match.start("title")
-        yield NameShape(start, end, _looks_like(text, start, end, titled=title >= 0), title)
+        yield NameShape(start, end, looks_like(text, start, end, titled=title >= 0), title)
+
+
+def _has_stop(text: str, start: int, end: int) -> bool:
+    """Whether the stop after a name is that of an abbreviation at its end."""
+    if text[end : end + 1] != ".":
+        return False
+    last = text[start:end].rpartition(" ")[2]
+    return last in _ABBREVIATED or (last in _ABBREVIATED_INSIDE and _GOES_ON.match(text, end) is not None)
 
 
 def _word_end(text: str, start: int, end: int) -> int:
@@ -161,7 +188,8 @@ def _is_adjective(text: str, start: int, end: int) -> bool:
     return bool(_ARTICLE_BEFORE.search(text, max(0, start - 8), start)) or text.endswith(_DEMONYMS, start, end)
 
 
-def _looks_like(text: str, start: int, end: int, *, titled: bool) -> ShapeKind:
+def looks_like(text: str, start: int, end: int, *, titled: bool = False) -> ShapeKind:
+    """The kind of thing that a name seems to be of, by its own words and the one before it."""
     name = text[start:end]
     if titled:
         return "person"
@@ -169,4 +197,14 @@ def _looks_like(text: str, start: int, end: int, *, titled: bool) -> ShapeKind:
         return "organisation"
     if _PLACE.search(name):
         return "place"
+    if _is_person(name):
+        return "person"
     return "somewhere" if _BEFORE_PLACE.search(text, max(0, start - 14), start) else ""
+
+
+def _is_person(name: str) -> bool:
+    """Whether a name of two to four words begins with a given name or initials."""
+    if _PERSON_WORDS.fullmatch(name.replace("\n", " ")) is None:
+        return False
+    first = name.split()[0]
+    return first.partition("-")[0] in GIVEN_NAMES or _INITIAL.match(name) is not None

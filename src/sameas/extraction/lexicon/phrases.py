@@ -20,11 +20,12 @@ _RUNS = re.compile(r"\s+")
 
 
 class Match(NamedTuple, Generic[T]):
-    """A phrase in the text and what it stands for."""
+    """A phrase in the text and what it stands for; one in two pieces has `head` where its first piece ends."""
 
     start: int
     end: int
     payload: tuple[T, ...]
+    head: int = 0
 
 
 def fold(text: str) -> str:

@@ -1,7 +1,8 @@
 """Numbers with and without units, read into an exact decimal value.
 
-Reads `2,777 metres`, `$2 million`, `3.5 km²`, `1.234.567,89 €`, `45 %`, `-12.5 °C`, `12,5 Millionen`,
-`three`. A word after a number is a unit only if it is a known one; `747-400` is no number.
+Reads `2,777 metres`, `$2 million`, `3.5 km²`, `1.234.567,89 €`, `45 %`, `-12.5 °C`, `12,5 Millionen`, `US$299m`,
+`EUR 1.2bn`, `4bn euros`, `three`. A word after a number is a unit only if it is a known one; `747-400` is no number. A
+letter such as m or k is a scale only beside a currency, else a unit: `299m` are metres.
 """
 
 # ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
@@ -17,7 +18,7 @@ from sameas.extraction.lexicon.stretches import around_digits
 _SCALES = {
     "hundred": 2, "thousand": 3, "tausend": 3, "mille": 3, "million": 6, "millions": 6, "millionen": 6,
     "millones": 6, "milione": 6, "milioni": 6, "mn": 6, "billion": 9, "billions": 9, "bn": 9, "milliarden": 9,
-    "milliards": 9, "trillion": 12, "trillions": 12,
+    "milliards": 9, "trillion": 12, "trillions": 12, "mio": 6, "mrd": 9,
 }  # fmt: skip
 _UNIT_NAMES = {
     "%": "% percent per_cent prozent pourcent",
@@ -77,6 +78,10 @@ _UNIT_NAMES = {
 }
 _UNITS = {name.replace("_", " "): unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
 _SYMBOLS = {"US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
+_CODES = ("USD", "EUR", "GBP", "JPY", "CNY", "CHF", "INR", "CAD", "AUD", "SEK", "NOK", "DKK", "PLN", "CZK", "BRL", "KRW", "RMB")
+_CURRENCIES = {**_SYMBOLS, "C$": "CAD", "A$": "AUD", **{code: code for code in _CODES}, "RMB": "CNY"}
+# Written right at an amount of money: `£4bn`, `EUR 1.2m`.
+_GLUED = {"k": 3, "m": 6, "mn": 6, "mio": 6, "mm": 6, "mrd": 9, "b": 9, "bn": 9, "tn": 12, "trn": 12}
 _ZERO_TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty"
@@ -85,15 +90,27 @@ _WORDS = {word: number for number, word in enumerate(_ZERO_TO_TWENTY)}
 
 _PLAIN_NUMBER = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
-    r"|\d{1,3}(?:[\u00a0\u202f\u2009']\d{3})+(?:[.,]\d+)?|\d+(?:\.\d+|,\d{1,2}(?!\d))?"
+    r"|\d{1,3}(?:[\u00a0\u202f\u2009' ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:\.\d+|,\d{1,2}(?!\d))?"
 )
 _LETTER_UNITS = "|".join(re.escape(name) for name in sorted(_UNITS, key=lambda name: (-len(name), name)))
 _QUANTITY = re.compile(
-    rf"(?=[\d+−$€£¥₹U-])(?<![\w.,/])(?<!\w[-−])(?P<sign>[-−+])?(?:(?P<symbol>US\$|[$€£¥₹])\s?)?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
+    rf"(?=[\d+−-])(?<![\w.,/$€£¥₹])(?<!\w[-−])(?P<sign>[-−+])?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
     rf"(?:[\s\u00a0-](?P<scale>{'|'.join(sorted(_SCALES, key=lambda name: (-len(name), name)))})\b)?"
     rf"(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
     re.IGNORECASE,
 )
+_AFTER_AMOUNT = {name: unit for name, unit in _UNITS.items() if unit in _CURRENCIES.values()}
+_CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=lambda name: (-len(name), name)))
+_SCALE_LETTERS = "|".join(sorted(_GLUED, key=lambda name: (-len(name), name)))
+_MONEY_AFTER = "|".join(re.escape(name) for name in sorted(_AFTER_AMOUNT, key=lambda name: (-len(name), name)))
+_MONEY = re.compile(
+    rf"(?<![\w.,/$])(?:(?P<sign>[-−])?(?:(?P<symbol>{_CURRENCY})[\s\u00a0\u202f]?)(?P<sign_inside>[-−])?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
+    rf"(?:[\s\u00a0\u202f-]?(?P<glued>{_SCALE_LETTERS})\b|[\s\u00a0-](?P<scale>{'|'.join(sorted(_SCALES, key=lambda name: (-len(name), name)))})\b)?"
+    rf"|(?P<number_first>{_PLAIN_NUMBER})(?:[\s\u00a0\u202f]?(?P<glued_first>{_SCALE_LETTERS})\.?)[\s\u00a0\u202f]?"
+    rf"(?P<unit_after>{_MONEY_AFTER}|{_CURRENCY})(?!\w))(?![\w/]|-\w)",
+    re.IGNORECASE,
+)
+_HAS_MONEY = re.compile(rf"{_CURRENCY}|{_MONEY_AFTER}", re.IGNORECASE)
 _INITIALS = "".join(sorted({word[0] for word in _WORDS}))
 _NUMBER_WORD = re.compile(
     rf"\b(?=[{_INITIALS}])(?P<word>{'|'.join(sorted(_WORDS, key=lambda word: (-len(word), word)))})\b"
@@ -102,14 +119,24 @@ _NUMBER_WORD = re.compile(
 )
 
 
+def is_money(quantity: Mention) -> bool:
+    """Whether a quantity begins with the sign or code of its currency, which looks like a name elsewhere."""
+    return quantity.unit in _CURRENCIES.values() and not quantity.text[0].isdigit()
+
+
 def find_quantities(text: str) -> Iterator[Mention]:
     """Every number said in the text, as a literal with its unit."""
     for near in around_digits(text):
+        amounts = _MONEY.finditer(text, near.start, near.end) if _HAS_MONEY.search(text, near.start, near.end) else ()
+        money = [_amount(text, match) for match in amounts]
+        yield from money
         for match in _QUANTITY.finditer(text, near.start, near.end):
+            if any(one.start < match.end() and match.start() < one.end for one in money):
+                continue
             value = _decimal(match["number"])
             if match["sign"] and match["sign"] != "+":
                 value = -value
-            yield _literal(text, match, value, unit=_SYMBOLS.get((match["symbol"] or "").upper(), ""))
+            yield _literal(text, match, value, unit="")
     for match in _NUMBER_WORD.finditer(text):
         yield _literal(text, match, Decimal(_WORDS[match["word"].lower()]), unit="")
 
@@ -119,6 +146,25 @@ def _literal(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> M
         value = value.scaleb(_SCALES[match["scale"].lower()])
     if match["unit"]:
         unit = _UNITS[match["unit"].lower()]
+    return _mention(text, match, value, unit=unit)
+
+
+def _amount(text: str, match: re.Match[str]) -> Mention:
+    """An amount of money, with its scale and currency."""
+    value = _decimal(match["number"] or match["number_first"])
+    if match["sign"] or match["sign_inside"]:
+        value = -value
+    glued = match["glued"] or match["glued_first"]
+    if glued:
+        value = value.scaleb(_GLUED[glued.lower()])
+    elif match["scale"]:
+        value = value.scaleb(_SCALES[match["scale"].lower()])
+    said = match["symbol"] or match["unit_after"]
+    unit = _CURRENCIES.get(said.upper()) or _AFTER_AMOUNT[said.lower()]
+    return _mention(text, match, value, unit=unit)
+
+
+def _mention(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> Mention:
     plain = format(value, "f")
     if "." in plain:
         plain = plain.rstrip("0").rstrip(".")
@@ -128,7 +174,7 @@ def _literal(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> M
 
 
 def _decimal(said: str) -> Decimal:
-    for blank in "\u00a0\u202f\u2009'":
+    for blank in "\u00a0\u202f\u2009' ":
         said = said.replace(blank, "")
     last_dot, last_comma = said.rfind("."), said.rfind(",")
     if last_comma > last_dot:

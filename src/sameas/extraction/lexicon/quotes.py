@@ -16,6 +16,10 @@ _QUOTED = re.compile(
         rf"{'(?<!' + chr(92) + 'w)' if left in chr(34) + '‘' else ''}{left}([^{left}{right}\n]{{1,{_LONGEST}}}){right}"
         for left, right in _PAIRS
     )
+    # A straight single quote is an apostrophe as often: it has to open a word, not stand for what is left out of one,
+    # and not close behind a plural that goes on ("the owners' club").
+    + rf"|(?<![\w'])'(?!(?:t?is|twas|em|til|cause|round|bout|n)\b)([^\s'](?:[^'\n]|(?<=\w)'(?=\w)){{1,{_LONGEST}}}?)"
+    r"(?:(?<=[^\s's])'(?![\w'])|(?<=s)'(?=[.,;:!?)]|\s*\Z))"
 )
 
 

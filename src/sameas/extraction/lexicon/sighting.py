@@ -21,14 +21,16 @@ from sameas.extraction.graph import Mention
 from sameas.extraction.kinds import ClassKinds
 from sameas.extraction.lexicon.cues import Cue
 from sameas.extraction.lexicon.dates import find_dates
-from sameas.extraction.lexicon.names import find_names
-from sameas.extraction.lexicon.phrases import Match, Phrases, is_unspaced
-from sameas.extraction.lexicon.quantities import find_quantities
+from sameas.extraction.lexicon.names import find_names, looks_like
+from sameas.extraction.lexicon.phrases import Match, Phrases, fold_phrase, is_unspaced
+from sameas.extraction.lexicon.quantities import find_quantities, is_money
 from sameas.extraction.lexicon.quotes import find_quotes
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 
-_BEFORE = re.compile(r"\s+(?:(?:of|named|called|namens|von|de)\s+)?[\"“„«‘]?\Z")
+_BEFORE = re.compile(r"\s+(?:(?:named|called|namens)\s+)?[\"“„«‘]?\Z")
+# "the city of Bremen" is Bremen; "the company of Anna Keller" is not Anna Keller.
+_OF = re.compile(r"\s+(?:of|von|de)\s+[\"“„«‘]?\Z")
 _AFTER = re.compile(
     r"[\"”“»’]?(?:\s*\([^)]{0,80}\))?\s*(?:,|is|was|are|were|became|ist|war|est|était|es|era|è)\s+(?:also\s+)?"
     r"(?:an?|the|one of the|ein|eine|un|une|una|uno|der|die|das)\s+(?:[\w'’-]+\s+){0,4}\Z"
@@ -77,17 +79,26 @@ class Sighting:
         class_spans = {(match.start, match.end) for match in classes}
         cue_spans = {(match.start, match.end) for match in cues}
         names = [*self._names(chunk, cues, class_spans | cue_spans)]
+        quantities = list(find_quantities(text))
         found = [
+            *taken.add(one for one in quantities if is_money(one)),
             *taken.add(self._known(text, folded, names)),
             *taken.add(find_quotes(text)),
             *taken.add(find_dates(text) if _DIGIT.search(text) else ()),
             *taken.add(names),
-            *taken.add(find_quantities(text)),
+            *taken.add(quantities),
             *taken.add(_beside_cues(text, cues)),
         ]
         found.sort(key=lambda mention: mention.order)
         allowed = None if focus.is_whole else frozenset(focus.classes)
-        return [self._typed(mention, text, classes, allowed) for mention in found]
+        # "the birth place of Anna": what is a part of a cue says nothing of a class.
+        inside = [(match.start, match.end) for match in cues if " " in text[match.start : match.end]]
+        free = [one for one in classes if not any(start <= one.start and one.end <= end for start, end in inside)]
+        return [self._typed(mention, text, free, allowed) for mention in found]
+
+    def is_class(self, words: str) -> bool:
+        """Whether words in small letters are the name of a class."""
+        return bool(self._classes.get(fold_phrase(words)))
 
     def by_shape(self, mention: Mention, *, focus: Focus) -> Mention:
         """A name that nothing else gave a class to, with the general class that its shape suggests."""
@@ -123,7 +134,8 @@ class Sighting:
             # "Director Jane Doe": the role is a cue, the name follows.
             if start < role_end < end - 1 and text[role_end] == " " and text[role_end + 1].isupper():
                 start = role_end + 1
-            yield Mention(start, end, text[start:end], looks_like=shape.looks_like)
+            shaped = shape.looks_like if start == shape.start else looks_like(text, start, end)
+            yield Mention(start, end, text[start:end], looks_like=shaped)
 
     def _typed(self, mention: Mention, text: str, classes: list[Match[str]], allowed: frozenset[str] | None) -> Mention:
         if mention.types or (mention.kind == "literal" and mention.value != mention.text):
@@ -144,11 +156,22 @@ class Sighting:
             inside = mention.start <= match.start and match.end <= mention.end
             if inside and mention.kind == "name" and (match.start == mention.start) != (match.end == mention.end):
                 return iris[0]
-            if match.end <= mention.start and _BEFORE.match(text[match.end : mention.start]):
-                return iris[0]
+            iris = [iri for iri in iris if self._agrees(mention, iri)]
+            if not iris:
+                continue
+            if match.end <= mention.start:
+                before = text[match.end : mention.start]
+                if _BEFORE.match(before) or (_OF.match(before) and self._kinds.kind_of(iris[0]) == "place"):
+                    return iris[0]
             if match.start >= mention.end and _AFTER.match(text[mention.end : match.start]):
                 return iris[0]
         return ""
+
+
+    def _agrees(self, mention: Mention, iri: str) -> bool:
+        """Whether the shape of a name does not contradict a class."""
+        kind = self._kinds.kind_of(iri)
+        return mention.looks_like not in ("person", "organisation", "place") or kind in ("", mention.looks_like)
 
 
 class _Taken:

@@ -12,6 +12,7 @@ import msgspec
 from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon.dates import XSD
 from sameas.ontology.index import OntologyIndex
+from sameas.ontology.lexicon import words_of_label
 
 STRING = XSD + "string"
 _DATES = frozenset(XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth", "gMonthDay"))
@@ -43,7 +44,7 @@ class ValueFit:
         one = self._index.properties[property_iri]
         if one.kind == "datatype":
             return False
-        groups = self._index.range(property_iri)
+        groups = self._index.expected_range(property_iri)
         if not groups:
             return not self.hints(property_iri)
         return any(not self._index.is_datatype(name) for group in groups for name in group)
@@ -52,7 +53,7 @@ class ValueFit:
         """The datatypes of the range; an empty tuple for any, None if the property takes no values."""
         if property_iri not in self._accepted:
             one = self._index.properties[property_iri]
-            groups = self._index.range(property_iri)
+            groups = self._index.expected_range(property_iri)
             named = tuple(sorted({name for group in groups for name in group if self._index.is_datatype(name)}))
             closed = one.kind == "object" and groups
             self._accepted[property_iri] = None if closed or (groups and not named) else named
@@ -62,7 +63,8 @@ class ValueFit:
         """The datatypes that the labels of a property without a range speak of."""
         if property_iri not in self._hinted:
             one = self._index.properties[property_iri]
-            words = {word for text in (*one.labels, *one.alt_labels) for word in text.value.lower().split()}
+            labels = [text.value for text in (*one.labels, *one.alt_labels)]
+            words = {word for label in labels for word in (words_of_label(label) or label).lower().split()}
             dates = _DATES if words & _DATE_WORDS else frozenset[str]()
             numbers = _NUMBERS if words & _NUMBER_WORDS else frozenset[str]()
             self._hinted[property_iri] = dates | numbers

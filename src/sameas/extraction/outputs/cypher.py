@@ -8,21 +8,22 @@ quotes are.
 import re
 from collections.abc import Iterator
 
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import Graph
 from sameas.extraction.outputs.context import OutputContext, local_name
+from sameas.extraction.outputs.writable import Writable
 
 _NOT_NAME = re.compile(r"[^0-9A-Za-z_]+")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNSAFE = re.compile("[\\\\'\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-def write_cypher(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+def write_cypher(graph: Graph, target: Writable, *, context: OutputContext) -> None:
     """Statements for Neo4j, Memgraph and others, each ended by a semicolon."""
-    lines = [*_lines(graph, context)]
-    return ("\n".join(lines) + "\n" if lines else "").encode("utf-8")
+    for line in _lines(graph, context):
+        target.write(f"{line}\n".encode())
 
 
-def _lines(graph: KnowledgeGraph, context: OutputContext) -> Iterator[str]:
+def _lines(graph: Graph, context: OutputContext) -> Iterator[str]:
     for entity in graph.entities:
         labels = "".join(f":`{name}`" for name in sorted({_name(iri) for iri in entity.types}))
         fields = {"name": _text(entity.name), "types": _list(entity.types)}

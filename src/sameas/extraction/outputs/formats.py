@@ -1,23 +1,25 @@
 """The formats a graph can be written in, by the names that people type."""
 
+import io
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import Graph
 from sameas.extraction.outputs.context import OutputContext
 from sameas.extraction.outputs.cypher import write_cypher
 from sameas.extraction.outputs.document import write_json
 from sameas.extraction.outputs.graphml import write_graphml
 from sameas.extraction.outputs.rdf import write_jsonld, write_nquads, write_turtle
 from sameas.extraction.outputs.table import write_csv
+from sameas.extraction.outputs.writable import Writable
 
 OutputFormat: TypeAlias = Literal["turtle", "jsonld", "nquads", "graphml", "csv", "cypher", "json"]
 FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 
 
 class Writer(Protocol):
-    def __call__(self, graph: KnowledgeGraph, *, context: OutputContext) -> bytes: ...
+    def __call__(self, graph: Graph, target: Writable, *, context: OutputContext) -> None: ...
 
 
 _WRITERS: Mapping[OutputFormat, Writer] = MappingProxyType(
@@ -44,9 +46,16 @@ MEDIA_TYPES: Mapping[OutputFormat, str] = MappingProxyType(
 )
 
 
-def render(graph: KnowledgeGraph, *, to: OutputFormat, context: OutputContext) -> bytes:
+def render(graph: Graph, *, to: OutputFormat, context: OutputContext) -> bytes:
     """The graph in a format."""
+    whole = io.BytesIO()
+    write_graph(graph, whole, to=to, context=context)
+    return whole.getvalue()
+
+
+def write_graph(graph: Graph, target: Writable, *, to: OutputFormat, context: OutputContext) -> None:
+    """The graph in a format, in pieces."""
     writer = _WRITERS.get(to)
     if writer is None:
         raise ValueError(f"{to!r} is not a format; the formats are {', '.join(FORMATS)}")
-    return writer(graph, context=context)
+    writer(graph, target, context=context)

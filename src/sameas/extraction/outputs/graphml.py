@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import Graph
 from sameas.extraction.outputs.context import OutputContext, local_name
+from sameas.extraction.outputs.writable import Writable
 
 _NODE_KEYS = ("iri", "label", "kind", "types", "datatype", "unit", "individual")
 _EDGE_KEYS = ("predicate", "relation", "status", "evidence", "start", "end")
@@ -13,12 +14,13 @@ _EDGE_KEYS = ("predicate", "relation", "status", "evidence", "start", "end")
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_graphml(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+def write_graphml(graph: Graph, target: Writable, *, context: OutputContext) -> None:
     """GraphML for Gephi, yEd, NetworkX and the like."""
-    return "\n".join(_lines(graph, context)).encode("utf-8") + b"\n"
+    for line in _lines(graph, context):
+        target.write(f"{line}\n".encode())
 
 
-def _lines(graph: KnowledgeGraph, context: OutputContext) -> Iterator[str]:
+def _lines(graph: Graph, context: OutputContext) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
     for domain, keys in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):

@@ -6,13 +6,15 @@ plain triple, and a `rdf:Statement` says which characters of which text support 
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
-from sameas.extraction.graph import Entity, Evidence, KnowledgeGraph, Relation
+from sameas.extraction.graph import Entity, Evidence, Graph, Relation
 from sameas.extraction.outputs.context import OutputContext
+from sameas.extraction.outputs.writable import Writable
+from sameas.extraction.seen import Seen
 
 if TYPE_CHECKING:
-    from pyoxigraph import Literal, NamedNode, Quad, RdfFormat
+    from pyoxigraph import Literal, NamedNode, Quad
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -27,46 +29,58 @@ PREFIXES = {
 }  # fmt: skip
 
 
-def write_turtle(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+def write_turtle(graph: Graph, target: Writable, *, context: OutputContext) -> None:
     """Facts and provenance in one graph."""
     import pyoxigraph
 
-    return _serialise(graph, context, pyoxigraph.RdfFormat.TURTLE, named=False)
-
-
-def write_jsonld(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
-    """Facts in a named graph, provenance beside it."""
-    import pyoxigraph
-
-    return _serialise(graph, context, pyoxigraph.RdfFormat.JSON_LD, named=True)
-
-
-def write_nquads(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
-    """Facts in a named graph, provenance beside it."""
-    import pyoxigraph
-
-    return _serialise(graph, context, pyoxigraph.RdfFormat.N_QUADS, named=True)
-
-
-def _serialise(graph: KnowledgeGraph, context: OutputContext, notation: "RdfFormat", *, named: bool) -> bytes:
-    import pyoxigraph
-
-    quads = _Statements(context, named=named).quads(graph)
-    if notation.supports_datasets:
-        return _bytes(pyoxigraph.serialize(quads, format=notation))
     prefixes = dict(PREFIXES)
     if not any(iri.startswith(context.base) or context.base.startswith(iri) for iri in PREFIXES.values()):
         prefixes[""] = context.base
-    written = _bytes(pyoxigraph.serialize((quad.triple for quad in quads), format=notation, prefixes=prefixes))
-    # The serialiser keeps prefixes in a hash table, so their order differs from process to process.
-    lines = written.split(b"\n", len(prefixes))
-    return b"\n".join([*sorted(lines[:-1]), lines[-1]])
+    triples = (quad.triple for quad in _Statements(context, named=False).quads(graph))
+    file = cast("IO[bytes]", _SortedHead(target, lines=len(prefixes)))
+    pyoxigraph.serialize(triples, file, format=pyoxigraph.RdfFormat.TURTLE, prefixes=prefixes)
 
 
-def _bytes(data: bytes | None) -> bytes:
-    if data is None:
-        raise RuntimeError("the RDF serialiser gave nothing back")
-    return data
+def write_jsonld(graph: Graph, target: Writable, *, context: OutputContext) -> None:
+    """Facts in a named graph, provenance beside it."""
+    import pyoxigraph
+
+    quads = _Statements(context, named=True).quads(graph)
+    pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.JSON_LD)
+
+
+def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> None:
+    """Facts in a named graph, provenance beside it."""
+    import pyoxigraph
+
+    quads = _Statements(context, named=True).quads(graph)
+    pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.N_QUADS)
+
+
+class _SortedHead:
+    """Passes on what is written, its first lines sorted.
+
+    The serialiser keeps prefixes in a hash table, so their order differs from process to process.
+    """
+
+    def __init__(self, target: Writable, *, lines: int) -> None:
+        self._target = target
+        self._lines = lines
+        self._head = b""
+
+    def write(self, data: bytes, /) -> int:
+        if self._lines:
+            self._head += data
+            if self._head.count(b"\n") >= self._lines:
+                *head, rest = self._head.split(b"\n", self._lines)
+                self._target.write(b"\n".join([*sorted(head), rest]))
+                self._lines = 0
+        else:
+            self._target.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back once the first lines are complete."""
 
 
 class _Statements:
@@ -117,9 +131,9 @@ class _Statements:
         }
         self._integer = pyoxigraph.NamedNode(XSD + "nonNegativeInteger")
         self._decimal = pyoxigraph.NamedNode(XSD + "decimal")
-        self._targets: set[str] = set()
+        self._described = Seen()
 
-    def quads(self, graph: KnowledgeGraph) -> Iterator["Quad"]:
+    def quads(self, graph: Graph) -> Iterator["Quad"]:
         yield from self._run()
         for entity in graph.entities:
             yield from self._entity(entity)
@@ -195,9 +209,8 @@ class _Statements:
         target = self._node(context.made("target", context.source, *place))
         yield self._say(owner, "target", target)
         # Several things can rest on the same characters: the place is described once.
-        if target.value in self._targets:
+        if not self._described.is_new(evidence.start, evidence.end):
             return
-        self._targets.add(target.value)
         yield self._say(target, "type", terms["SpecificResource"])
         yield self._say(target, "source", self._node(context.source))
         position = self._node(context.made("position", context.source, *place))

@@ -4,10 +4,10 @@ A text that a spreadsheet would run as a formula gets an apostrophe before it; n
 """
 
 import csv
-import io
 
-from sameas.extraction.graph import KnowledgeGraph
+from sameas.extraction.graph import Graph
 from sameas.extraction.outputs.context import OutputContext
+from sameas.extraction.outputs.writable import Writable
 
 COLUMNS = (
     "kind", "subject", "subject_name", "types", "predicate", "object", "object_name", "value", "datatype", "unit",
@@ -17,13 +17,13 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _NUMBERS = ("integer", "decimal")
 
 
-def write_csv(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
+def write_csv(graph: Graph, target: Writable, *, context: OutputContext) -> None:
     """RFC 4180 with a heading."""
-    out = io.StringIO(newline="")
-    rows = csv.DictWriter(out, COLUMNS, restval="", quoting=csv.QUOTE_MINIMAL)
+    rows = csv.DictWriter(_Encoded(target), COLUMNS, restval="", quoting=csv.QUOTE_MINIMAL)
     rows.writeheader()
-    names = {entity.id: entity.name for entity in graph.entities}
+    names: dict[str, str] = {}
     for entity in graph.entities:
+        names[entity.id] = entity.name
         row: dict[str, str | int] = {
             "kind": "entity",
             "subject": context.entity(entity.id),
@@ -57,7 +57,14 @@ def write_csv(graph: KnowledgeGraph, *, context: OutputContext) -> bytes:
             first = relation.evidence[0]
             row |= {"start": first.start, "end": first.end, "evidence": _safe(first.text)}
         rows.writerow(row)
-    return out.getvalue().encode("utf-8", "replace")
+
+
+class _Encoded:
+    def __init__(self, target: Writable) -> None:
+        self._target = target
+
+    def write(self, text: str, /) -> None:
+        self._target.write(text.encode("utf-8", "replace"))
 
 
 def _safe(text: str) -> str:

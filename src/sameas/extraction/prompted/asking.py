@@ -1,8 +1,10 @@
 """One question to a model, until its answer has the form that was asked for, or there is none.
 
 Rule: every reply is checked here. One that does not fit is sent back once with what is wrong with it; one that was
-cut off is asked for again with more room. Then the chunk has failed, and the run goes on without it. A key that is
-not accepted ends the run instead: no other chunk would fare better.
+cut off is asked for again with more room. Then the chunk has failed, and the run goes on without it. A reply that does
+not fit is remembered together with its repair, so that neither is paid for twice; where the repair does not fit either,
+it is forgotten, and the next request begins anew. A key that is not accepted ends the run instead: no other chunk would
+fare better.
 """
 
 import asyncio
@@ -30,7 +32,16 @@ _SENT_BACK = 4000
 class Supervisor(Protocol):
     """What asks on behalf of a run: memo, budget, limiter and retries are behind it."""
 
-    async def ask(self, stage: str, ask: Ask, *, is_valid: Callable[[Reply], bool] | None = None) -> Reply: ...
+    async def ask(
+        self,
+        stage: str,
+        ask: Ask,
+        *,
+        is_valid: Callable[[Reply], bool] | None = None,
+        repair_tokens: int | None = None,
+    ) -> Reply: ...
+
+    async def forget(self, ask: Ask) -> None: ...
 
 
 class Asker:
@@ -52,7 +63,7 @@ class Asker:
     async def answer(self, stage: StageName, messages: tuple[Message, ...], kind: type[R], *, sample: int = 0) -> R:
         """One answer in the form that was asked for; raises `ChunkFailedError`."""
         ask = question(messages, kind, settings=self._settings, sample=sample)
-        reply = await self._reply(stage, ask, kind)
+        reply = await self._reply(stage, ask, is_kept=_is_answer, repair_tokens=self._settings.repair_output_tokens)
         try:
             return _checked(reply, kind)
         except BadReplyError as wrong:
@@ -60,18 +71,24 @@ class Asker:
         # Beyond its soft limit a chunk is done as it is, or not at all.
         if soft_limit_passed():
             raise ChunkFailedError(_code(reply), f"the model's reply could not be used: {error}")
-        again = await self._reply(stage, repair(ask, reply, error, settings=self._settings), kind)
+        second = repair(ask, reply, error, settings=self._settings)
         try:
+            again = await self._reply(stage, second, is_kept=lambda reply: _is_usable(reply, kind))
             return _checked(again, kind)
+        except _RefusedError:
+            await self._supervisor.forget(ask)
+            raise
         except BadReplyError as still:
+            await self._supervisor.forget(ask)
             raise ChunkFailedError(
                 _code(again), f"the model's reply could not be used, nor could its second one: {still}"
             ) from still
 
-    async def _reply(self, stage: StageName, ask: Ask, kind: type[R]) -> Reply:
+    async def _reply(
+        self, stage: StageName, ask: Ask, *, is_kept: Callable[[Reply], bool], repair_tokens: int | None = None
+    ) -> Reply:
         try:
-            # A reply that cannot be used is not remembered: the next request may get a better one.
-            reply = await self._supervisor.ask(stage, ask, is_valid=lambda reply: _is_usable(reply, kind))
+            reply = await self._supervisor.ask(stage, ask, is_valid=is_kept, repair_tokens=repair_tokens)
         except ModelError as error:
             if error.code == "auth":
                 raise
@@ -81,8 +98,12 @@ class Asker:
                 refused.code, str(refused), retry_after_ms=_milliseconds(refused.retry_after)
             ) from refused
         if reply.finish == "refusal":
-            raise ChunkFailedError(REFUSED, f"the model would not answer: {reply.text[:200]!r}")
+            raise _RefusedError(REFUSED, f"the model would not answer: {reply.text[:200]!r}")
         return reply
+
+
+class _RefusedError(ChunkFailedError):
+    """The model would not answer."""
 
 
 def question(messages: tuple[Message, ...], kind: type[R], *, settings: PromptSettings, sample: int = 0) -> Ask:
@@ -95,6 +116,15 @@ def question(messages: tuple[Message, ...], kind: type[R], *, settings: PromptSe
         temperature=settings.heat,
         sample=sample,
     )
+
+
+def repaired(ask: Ask, reply: Reply, kind: type[R], *, settings: PromptSettings) -> Ask | None:
+    """What is asked after a reply that does not fit; None where it does."""
+    try:
+        _checked(reply, kind)
+    except BadReplyError as error:
+        return repair(ask, reply, error, settings=settings)
+    return None
 
 
 def repair(ask: Ask, reply: Reply, error: BadReplyError, *, settings: PromptSettings) -> Ask:
@@ -134,6 +164,10 @@ def _checked(reply: Reply, kind: type[R]) -> R:
                 f"it was cut off after {reply.usage.output_tokens} tokens; make it shorter: no spaces, nothing twice"
             ) from wrong
         raise
+
+
+def _is_answer(reply: Reply) -> bool:
+    return reply.finish != "refusal"
 
 
 def _is_usable(reply: Reply, kind: type[R]) -> bool:

@@ -1,39 +1,41 @@
 """Under which control a model is asked: who limits it, what remembers its answers, and what a run may spend.
 
-Rule: nothing here changes an answer, so nothing here is in a key.
+Rule: nothing here changes an answer, so nothing here is in a key. A limit that somebody set holds for a document over
+all attempts at it. Where nobody set one, a run begins with the source document's tokens for each chunk and gets more
+for whatever its questions take, one repair each included: no document ends for a limit that nobody asked for.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 
 import msgspec
 
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.llm.budget import OTHER, SHARES, TOKENS_PER_CHUNK, TokenBudgetService
+from sameas.llm.ledger import UsageRow
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
+from sameas.llm.purse import Purse
 from sameas.llm.signals import Listener
 from sameas.llm.supervisor import Backoff
 
-# Two calls in one where both stages have a share.
 _ENTITIES, _RELATIONS, _GROUNDING = "entity_extraction", "relation_extraction", "grounding"
-JOINT_SHARES: Mapping[str, Decimal] = {
-    **SHARES,
-    _ENTITIES: SHARES[_ENTITIES] + SHARES[_RELATIONS],
-    _RELATIONS: Decimal(0),
-}
 
 
 class ModelControl(msgspec.Struct, frozen=True, kw_only=True):
-    """The services that a model's calls go through. The limiter is shared by every run that asks the same server."""
+    """The services that a model's calls go through. A limiter is shared by every run that uses the same account."""
 
     limiter: CentralRateLimiterService
+    second_limiter: CentralRateLimiterService | None = None
+    """That of the second model, where it is of another account than the first."""
     memo: CallMemo | None = None
     max_tokens: int | None = None
-    """For a whole run; by default as many for each chunk as the source document names, or as the prompts need."""
+    """For a whole run, over all of its attempts; by default as many as its questions take."""
     max_cost: Decimal | None = None
-    """In US dollars, for a whole run."""
+    """In US dollars, for a whole run, over all of its attempts."""
+    purse: Purse | None = None
+    """Money for several runs together, in place of `max_cost`."""
     retries: int = 2
     backoff: Backoff = Backoff()
 
@@ -42,23 +44,46 @@ class ModelControl(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("max_tokens must be at least 1")
         if self.max_cost is not None and not self.max_cost >= 0:
             raise ValueError("max_cost must not be negative")
+        if self.max_cost is not None and self.purse is not None:
+            raise ValueError("a purse has a limit of its own: give one of the two")
 
     def budget(
-        self, settings: PromptSettings, *, chunks: int, needed: Mapping[str, int], on_signal: Listener
+        self,
+        settings: PromptSettings,
+        *,
+        chunks: int,
+        with_second: bool,
+        spent: Iterable[UsageRow] = (),
+        on_signal: Listener | None = None,
     ) -> TokenBudgetService:
-        """The budget of a run; `needed` are the tokens that a chunk of the usual size takes in each stage."""
-        shares = JOINT_SHARES if settings.mode == "joint" else SHARES
-        total = self.max_tokens or _enough(needed, shares, chunks=chunks)
-        return TokenBudgetService(total, shares=shares, cost_limit=self.max_cost, on_signal=on_signal)
+        """The budget of a run; `spent` is what earlier attempts at it used, which counts against what was set."""
+        shares = shares_of(settings, with_second=with_second)
+        budget = TokenBudgetService(
+            self.max_tokens or TOKENS_PER_CHUNK * (max(1, chunks) + 1),
+            shares=shares,
+            cost_limit=self.max_cost,
+            purse=self.purse,
+            order=[stage for stage in shares if stage != OTHER],
+            grows=False,
+            on_signal=on_signal,
+        )
+        for row in spent:
+            tokens = 0 if self.max_tokens is None else row.tokens
+            budget.record_usage(row.stage, tokens, cost=(row.cost or Decimal(0)) if self.purse is None else Decimal(0))
+        return budget
 
 
-def _enough(needed: Mapping[str, int], shares: Mapping[str, Decimal], *, chunks: int) -> int:
-    """The source document's tokens for each chunk; more where a large ontology's prompts alone would take them.
-
-    One chunk's worth is added, because calls at the same time each reserve the most that they may use.
-    """
-    per_chunk = TOKENS_PER_CHUNK
-    for stage, tokens in needed.items():
-        share = shares[stage] + (shares[OTHER] if stage == _ENTITIES else Decimal(0))
-        per_chunk = max(per_chunk, math.ceil(tokens / share))
-    return per_chunk * (max(1, chunks) + 1)
+def shares_of(settings: PromptSettings, *, with_second: bool) -> Mapping[str, float | Decimal]:
+    """The shares of the stages that ask, in their order; those of the others are spread over them."""
+    asks: Sequence[str] = (_ENTITIES,) if settings.mode == "joint" else (_ENTITIES, _RELATIONS)
+    shares = {stage: SHARES[stage] for stage in asks}
+    if settings.mode == "joint":
+        # Two questions in one.
+        shares[_ENTITIES] += SHARES[_RELATIONS]
+    if with_second:
+        shares[_GROUNDING] = SHARES[_GROUNDING]
+    whole = Fraction(sum(shares.values()))
+    return {
+        **{stage: Decimal(int(Fraction(share) / whole * 10_000)) / 10_000 for stage, share in shares.items()},
+        OTHER: Decimal(0),
+    }

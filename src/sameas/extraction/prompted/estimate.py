@@ -19,7 +19,7 @@ from sameas.extraction.lexicon.dates import find_dates
 from sameas.extraction.lexicon.names import find_names
 from sameas.extraction.lexicon.quantities import find_quantities
 from sameas.extraction.pipeline import PipelineSettings
-from sameas.extraction.prompted.asking import question
+from sameas.extraction.prompted.asking import question, repaired
 from sameas.extraction.prompted.extractor import ModelExtractor
 from sameas.extraction.prompted.reading import read_things
 from sameas.extraction.prompted.replies import EntityReply, GroundingReply, JointReply, RelationReply
@@ -118,10 +118,10 @@ class Estimator:
         joint = settings.mode == "joint"
         names = sum(mention.kind != "literal" for mention in guessed)
         said = _AROUND + names * (_AROUND_NAME + 3) + joint * names * 2 * _RELATION
-        kind = JointReply if joint else EntityReply
+        kind: type[msgspec.Struct] = JointReply if joint else EntityReply
         messages = extractor.questions.entities(chunk, menu)
         asks = [question(messages, kind, settings=settings, sample=sample) for sample in range(settings.samples)]
-        replies = [await self._known(ask) for ask in asks]
+        replies = [await self._known(ask, kind) for ask in asks]
         estimates = [self._stage("entity_extraction", asks, replies, said)]
         if not joint:
             mentions = guessed
@@ -136,7 +136,7 @@ class Estimator:
                     question(messages, RelationReply, settings=settings, sample=sample)
                     for sample in range(settings.samples)
                 ]
-                replies = [await self._known(ask) for ask in asks]
+                replies = [await self._known(ask, RelationReply) for ask in asks]
                 estimates.append(self._stage("relation_extraction", asks, replies, _AROUND + len(things) * _RELATION))
         if extractor.has_second_model and names:
             ask = question(extractor.questions.grounding(chunk, ()), GroundingReply, settings=settings)
@@ -157,8 +157,13 @@ class Estimator:
             most_output_tokens=sum(ask.max_output_tokens for ask in open_asks),
         )
 
-    async def _known(self, ask: Ask) -> Reply | None:
-        return None if self._memo is None else await self._memo.find(self._extractor.model.name, ask)
+    async def _known(self, ask: Ask, kind: type[msgspec.Struct]) -> Reply | None:
+        """The reply that the memo has, or that to its repair."""
+        if self._memo is None:
+            return None
+        reply = await self._memo.find(self._extractor.model.name, ask)
+        second = None if reply is None else repaired(ask, reply, kind, settings=self._extractor.prompt_settings)
+        return reply if second is None else await self._memo.find(self._extractor.model.name, second)
 
 
 def _guessed(chunk: Chunk, iri: str) -> list[Mention]:

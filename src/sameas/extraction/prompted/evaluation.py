@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sameas.extraction.graph import KnowledgeGraph, Relation
 from sameas.extraction.learning.corpus import Part
-from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.learning.examples import Example
 from sameas.extraction.learning.scoring import Prediction, Scores, mean, score
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
 from sameas.extraction.prompted.extractor import ModelExtractor
@@ -19,7 +19,6 @@ from sameas.extraction.usage import joined
 from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.llm.ledger import UsageRow, added
 from sameas.ontology.index import OntologyIndex
-from sameas.ontology.lexicon import local_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +32,9 @@ class ModelRow:
 
 
 def shots_of(part: Part, index: OntologyIndex) -> list[Example]:
-    """The train part as examples for prompts, with properties by IRI."""
-    iris = {local_name(iri): iri for iri in index.properties}
+    """The train part as examples for prompts, without the triples of properties that the ontology lacks."""
     return [
-        Example(
-            example.text,
-            tuple(Triple(t.subject, iris[t.property], t.object) for t in example.triples if t.property in iris),
-        )
+        Example(example.text, tuple(triple for triple in example.triples if triple.property in index.properties))
         for example in part.train
     ]
 
@@ -86,7 +81,7 @@ def predicted(graph: KnowledgeGraph, text: str) -> Iterator[tuple[str, str, str]
     """The relations of a graph as the benchmark writes triples; values as they are said."""
     names = {entity.id: entity.name for entity in graph.entities}
     for relation in graph.relations:
-        yield names[relation.subject], local_name(relation.predicate), _object(relation, names, text)
+        yield names[relation.subject], relation.predicate, _object(relation, names, text)
 
 
 def _object(relation: Relation, names: dict[str, str], text: str) -> str:

@@ -1,7 +1,8 @@
-"""Examples for a prompt: those that are most like the chunk, shown as the replies that they should get.
+"""Examples for a prompt: those that are most like the chunk, each as a question and the reply that it should get.
 
 Rule: likeness is that of the words, rare ones counting more; equal likeness goes by the order in the file. An example
-shows only what the chunk's menu offers. Nothing of an example can enter the graph: names must stand in the chunk.
+shows only what the chunk's menu offers, and only facts whose ends stand in its own text: others would teach a model to
+give names that are refused. Nothing of an example can enter the graph: names must stand in the chunk.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.prompted.locating import places
 from sameas.extraction.prompted.settings import ExtractionMode
 from sameas.extraction.prompted.signatures import Menu
 from sameas.ontology.focus import words_of
@@ -21,12 +23,21 @@ from sameas.ontology.index import OntologyIndex
 _LONGEST = 1500
 
 
+class Shown(msgspec.Struct, frozen=True):
+    """An example as a model is shown it: its text, the things in it with their classes, and the reply as JSON."""
+
+    text: str
+    things: tuple[tuple[str, str], ...]
+    """Names and class IRIs, in the order of their numbers; a value has no class."""
+    reply: str
+
+
 class ExampleBook:
     """The examples that were given, found by likeness."""
 
     def __init__(self, examples: Sequence[Example], index: OntologyIndex) -> None:
         self._index = index
-        self._examples = [one for one in examples if len(one.text) <= _LONGEST]
+        self._examples = [kept for one in examples if len(one.text) <= _LONGEST and (kept := _copied(one)).triples]
         bags = [Counter(words_of(one.text)) for one in self._examples]
         spread = Counter(word for bag in bags for word in bag)
         self._weights = {word: math.log(1 + len(bags) / count) for word, count in spread.items()}
@@ -59,35 +70,32 @@ class ExampleBook:
         best = sorted(likeness, key=lambda number: (-round(likeness[number], 9), number))
         return [self._examples[number] for number in best[:count]]
 
-    def shown(self, text: str, menu: Menu, *, mode: ExtractionMode, stage: str, count: int) -> str:
-        """The part of a prompt with the examples for a text; empty without any."""
-        blocks = [
-            block for example in self.like(text, count=count) if (block := self._block(example, menu, mode, stage))
-        ]
-        if not blocks:
-            return ""
-        return "\nExamples of other texts and their replies:\n" + "\n".join(blocks) + "\n"
+    def shown(self, text: str, menu: Menu, *, mode: ExtractionMode, stage: str, count: int) -> list[Shown]:
+        """The examples for a text, the best first; none that the menu offers nothing of."""
+        return [shown for example in self.like(text, count=count) if (shown := self._shown(example, menu, mode, stage))]
 
-    def _block(self, example: Example, menu: Menu, mode: ExtractionMode, stage: str) -> str:
+    def _shown(self, example: Example, menu: Menu, mode: ExtractionMode, stage: str) -> Shown | None:
         numbers = {iri: number for number, iri in enumerate(menu.properties, 1)}
         triples = [triple for triple in example.triples if triple.property in numbers]
         if not triples:
-            return ""
+            return None
         things = list(self._things(triples, menu))
-        text = " ".join(example.text.split())
         entities = [{"name": name, "type": number} for name, number in things if number]
         values = [name for name, number in things if not number]
         if mode == "joint":
             facts = [{"subject": t.subject, "property": numbers[t.property], "object": t.object} for t in triples]
-            return _lines(text, {"entities": entities, "relations": facts})
-        if stage == "entity_extraction":
-            return _lines(text, {"entities": entities, "values": values})
-        places = {name: number for number, (name, _) in enumerate(things, 1)}
-        listed = "; ".join(f"{number} {name}" for name, number in places.items())
-        relations = [
-            {"subject": places[t.subject], "property": numbers[t.property], "object": places[t.object]} for t in triples
-        ]
-        return _lines(f"{text}\nThings: {listed}", {"relations": relations})
+            reply: object = {"entities": entities, "relations": facts}
+        elif stage == "entity_extraction":
+            reply = {"entities": entities, "values": values}
+        else:
+            at = {name: number for number, (name, _) in enumerate(things, 1)}
+            reply = {
+                "relations": [
+                    {"subject": at[t.subject], "property": numbers[t.property], "object": at[t.object]} for t in triples
+                ]
+            }
+        listed = tuple((name, menu.class_at(number) if number else "") for name, number in things)
+        return Shown(" ".join(example.text.split()), listed, msgspec.json.encode(reply).decode())
 
     def _things(self, triples: Sequence[Triple], menu: Menu) -> Iterator[tuple[str, int]]:
         """Each end of the triples once, with the number of the class that its property asks for; 0 for a value."""
@@ -103,5 +111,9 @@ class ExampleBook:
                 yield name, classes[wanted[0]] if wanted else 0
 
 
-def _lines(text: str, reply: object) -> str:
-    return f"Text: {text}\nReply: {msgspec.json.encode(reply).decode()}"
+def _copied(example: Example) -> Example:
+    """The example with the facts that can be copied from its text."""
+    text = example.text
+    return Example(
+        text, tuple(one for one in example.triples if places(text, one.subject) and places(text, one.object))
+    )

@@ -7,7 +7,6 @@ accounts.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -40,9 +39,6 @@ from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 
 VERSION = "1"
-_TEXT = "A usual text about a company and the people who work for it. "
-_USUAL_CHARACTERS = 1200
-_USUAL_THINGS = 200
 
 
 class ModelExtractor:
@@ -120,20 +116,31 @@ class ModelExtractor:
 
     def bind(self, run: RunLink) -> "RunningExtractor":
         """The extractor with a budget, accounts and a listener of its own."""
-        budget = self._control.budget(self._settings, chunks=run.chunks, needed=self._needed, on_signal=run.on_signal)
+        control = self._control
+        budget = control.budget(
+            self._settings,
+            chunks=run.chunks,
+            with_second=self._grounding_model is not None,
+            spent=run.spent,
+            on_signal=run.on_signal,
+        )
+        asked = (
+            (self._model, control.limiter),
+            (self._grounding_model, control.second_limiter or control.limiter),
+        )
         supervisors = [
             RequestSupervisor(
                 model,
-                limiter=self._control.limiter,
+                limiter=limiter,
                 budget=budget,
-                memo=self._control.memo,
+                memo=control.memo,
                 on_signal=run.on_signal,
                 run_id=run.key,
-                retries=self._control.retries,
-                backoff=self._control.backoff,
+                retries=control.retries,
+                backoff=control.backoff,
                 at_once=None if run.concurrency is None else run.concurrency * self._settings.samples,
             )
-            for model in (self._model, self._grounding_model)
+            for model, limiter in asked
             if model is not None
         ]
         return RunningExtractor(self, supervisors)
@@ -147,33 +154,6 @@ class ModelExtractor:
 
     def _alone(self, chunk: Chunk) -> "RunningExtractor":
         return self.bind(RunLink(key=chunk.digest, chunks=1, on_signal=lambda _: None))
-
-    @cached_property
-    def _needed(self) -> dict[str, int]:
-        """Tokens that a chunk of the usual size takes in each stage at most, with a menu of the whole focus."""
-        ontology = self._index.ontology
-        focus = Focus(
-            classes=tuple(one.iri for one in ontology.classes[:60]),
-            properties=tuple(one.iri for one in ontology.properties[:60]),
-        )
-        menu = self.menu(focus)
-        text = (_TEXT * (_USUAL_CHARACTERS // len(_TEXT) + 1))[:_USUAL_CHARACTERS]
-        chunk = Chunk(0, 0, len(text), text)
-        settings = self._settings
-        count = self._model.count_tokens
-        shown = sum(count(one.text) * 2 for one in self._book.like(text, count=settings.examples))
-        most = settings.max_output_tokens
-
-        def of(messages: Sequence[Any], *, more: int = 0) -> int:
-            return sum(count(message.content) for message in messages) + shown + more + most
-
-        needed = {"entity_extraction": settings.samples * of(self._questions.entities(chunk, menu))}
-        if settings.mode == "two-stage":
-            relations = self._questions.relations(chunk, menu, ())
-            needed["relation_extraction"] = settings.samples * of(relations, more=_USUAL_THINGS)
-        if self._grounding_model is not None:
-            needed["grounding"] = of(self._questions.grounding(chunk, ()), more=_USUAL_THINGS)
-        return needed
 
 
 class RunningExtractor:

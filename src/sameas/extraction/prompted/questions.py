@@ -1,15 +1,16 @@
 """The questions about a chunk, as the messages that are sent.
 
 Rule: a question depends on the chunk's text, its focus, the examples and the prompts, and on nothing else: equal
-questions are equal to the byte, whatever else the document and the ontology hold.
+questions are equal to the byte, whatever else the document and the ontology hold. Examples are earlier turns of the
+same conversation, the likest last: small models that were told of them beside the text answered about them instead.
 """
 
 from collections.abc import Mapping, Sequence
 
 from sameas.extraction.chunking import Chunk
 from sameas.extraction.graph import Claim
-from sameas.extraction.prompted.examples import ExampleBook
-from sameas.extraction.prompted.prompt import PromptName, fence, prompt
+from sameas.extraction.prompted.examples import ExampleBook, Shown
+from sameas.extraction.prompted.prompt import Prompt, PromptName, fence, prompt
 from sameas.extraction.prompted.reading import Thing
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.extraction.prompted.signatures import Menu, Signatures
@@ -35,23 +36,27 @@ class Questions:
 
     def entities(self, chunk: Chunk, menu: Menu) -> tuple[Message, ...]:
         """What does the chunk name? In joint mode, also: and how is it related?"""
-        return prompt("joint" if self._settings.mode == "joint" else "entities").messages(
+        asked = prompt("joint" if self._settings.mode == "joint" else "entities")
+        question = asked.messages(
             classes=menu.class_lines,
             properties=menu.property_lines or "none",
-            examples=self._shown(chunk, menu, "entity_extraction"),
+            sure=self._sure,
             text=chunk.text,
             fence=fence(chunk.text),
         )
+        return self._with_examples(asked, question, chunk, menu, "entity_extraction")
 
     def relations(self, chunk: Chunk, menu: Menu, things: Sequence[Thing]) -> tuple[Message, ...]:
         """How are these things of the chunk related?"""
-        return prompt("relations").messages(
+        asked = prompt("relations")
+        question = asked.messages(
             properties=menu.property_lines,
-            examples=self._shown(chunk, menu, "relation_extraction"),
+            sure=self._sure,
             text=chunk.text,
             fence=fence(chunk.text),
             things="\n".join(self._thing_line(number, thing) for number, thing in enumerate(things, 1)),
         )
+        return self._with_examples(asked, question, chunk, menu, "relation_extraction")
 
     def grounding(self, chunk: Chunk, claims: Sequence[Claim]) -> tuple[Message, ...]:
         """Which of these does the chunk say?"""
@@ -67,10 +72,28 @@ class Questions:
         kinds = "value" if mention.kind == "literal" else "|".join(map(self._signatures.label, mention.types))
         return f"{number} {_plain(mention.text)}, {kinds}"
 
-    def _shown(self, chunk: Chunk, menu: Menu, stage: StageName) -> str:
+    @property
+    def _sure(self) -> str:
+        return _SURE if self._settings.ask_confidence else ""
+
+    def _with_examples(
+        self, asked: Prompt, question: tuple[Message, ...], chunk: Chunk, menu: Menu, stage: StageName
+    ) -> tuple[Message, ...]:
+        """The question after its examples, each asked in the same words."""
         settings = self._settings
         shown = self._examples.shown(chunk.text, menu, mode=settings.mode, stage=stage, count=settings.examples)
-        return shown + (_SURE if settings.ask_confidence else "")
+        system, user = question
+        turns = (
+            turn for one in reversed(shown) for turn in (self._example(asked, one), Message("assistant", one.reply))
+        )
+        return (system, *turns, user)
+
+    def _example(self, asked: Prompt, shown: Shown) -> Message:
+        lines = (
+            f"{number} {_plain(name)}, {self._signatures.label(iri) if iri else 'value'}"
+            for number, (name, iri) in enumerate(shown.things, 1)
+        )
+        return Message("user", asked.filled(sure="", text=shown.text, fence=fence(shown.text), things="\n".join(lines)))
 
 
 def _plain(text: str) -> str:

@@ -50,8 +50,8 @@ class ChunkStage(Protocol[T]):
 
     async def work(self, chunk: Chunk) -> T: ...
 
-    def nothing(self) -> T:
-        """The result of a chunk that could not be done."""
+    def nothing(self, chunk: Chunk) -> T:
+        """The result of a chunk that could not be done: what is known of it all the same."""
         ...
 
     def count(self, result: T) -> int: ...
@@ -176,7 +176,7 @@ class _Run(Generic[T]):
         stage, bus = self._stage, self._bus
         limits = self._conditions.timeouts[stage.name]
         if self._conditions.is_over():
-            return stage.nothing(), DEADLINE
+            return stage.nothing(chunk), DEADLINE
 
         def warn(limit: str = "soft") -> None:
             milliseconds = limits.soft_ms if limit == "soft" else limits.hard_ms
@@ -192,13 +192,13 @@ class _Run(Generic[T]):
             return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), ""
         except StageTimedOutError:
             warn("hard")
-            return stage.nothing(), TIMED_OUT
+            return stage.nothing(chunk), TIMED_OUT
         except ChunkFailedError as failed:
             report = ErrorReport(
                 code=failed.code, message=str(failed), recoverable=True, retry_after_ms=failed.retry_after_ms
             )
             bus.emit(ErrorRecoverable, error=report, stage=stage.name, chunk_index=chunk.index)
-            return stage.nothing(), failed.code
+            return stage.nothing(chunk), failed.code
 
     def _report(self, chunk: Chunk, result: T, began: float, *, cached: bool, partial: bool) -> None:
         done, items = self._done, self._stage.count(result)

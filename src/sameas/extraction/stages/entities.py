@@ -49,7 +49,7 @@ class EntityStage:
         checked = self._guard.mentions(chunk, found.items)
         return ChunkMentions(checked.kept, (*found.rejected, *checked.rejected), found.notes, found.claims)
 
-    def nothing(self) -> ChunkMentions:
+    def nothing(self, _: Chunk) -> ChunkMentions:
         return ChunkMentions()
 
     def count(self, result: ChunkMentions) -> int:

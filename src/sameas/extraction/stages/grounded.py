@@ -1,8 +1,11 @@
 """Stage 6, grounding: each claim tied to the characters that support it, or refused.
 
 Where the extractor has a second model, that one is asked too: what it does not find in the chunk is refused, or marked
-where so set.
+where so set. A second model that does not answer refuses nothing: what it was to check stays, unverified, and its chunk
+is named as missing; only where unverified relations are not wanted at all is it left out until it is checked.
 """
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -58,6 +61,14 @@ class GroundingStage:
         return self._identity.digest(self.name, chunk.digest, msgspec.json.encode(self._settings), claims)
 
     async def work(self, chunk: Chunk) -> ChunkSupport:
+        grounded, rejected = self._grounded(chunk)
+        if self._second is not None:
+            grounded, refused = await self._asked(self._second, chunk, grounded)
+            rejected.extend(refused)
+        return _support(chunk, grounded, rejected)
+
+    def _grounded(self, chunk: Chunk) -> tuple[list[Grounded], list[Rejection]]:
+        """What the chunk's own characters say, without asking anybody."""
         grounded: list[Grounded] = []
         rejected: list[Rejection] = []
         for claim in self._found[chunk.index].claims:
@@ -66,10 +77,7 @@ class GroundingStage:
                 rejected.append(outcome)
             else:
                 grounded.append(outcome)
-        if self._second is not None:
-            grounded, refused = await self._asked(self._second, chunk, grounded)
-            rejected.extend(refused)
-        return ChunkSupport(tuple(_supported(chunk, one) for one in grounded), tuple(rejected))
+        return grounded, rejected
 
     async def _asked(
         self, second: BoundExtractor, chunk: Chunk, grounded: list[Grounded]
@@ -86,14 +94,25 @@ class GroundingStage:
                 refused.append(refusal(one.claim, "not_supported"))
         return kept, refused
 
-    def nothing(self) -> ChunkSupport:
-        return ChunkSupport()
+    def nothing(self, chunk: Chunk) -> ChunkSupport:
+        """What was found stays: only the second model's word for it is missing."""
+        grounded, rejected = self._grounded(chunk)
+        if self._second is not None and self._settings.unverified == "drop":
+            rejected.extend(refusal(one.claim, "not_checked") for one in grounded)
+            grounded = []
+        elif self._second is not None:
+            grounded = [Grounded(one.claim, "unverified") for one in grounded]
+        return _support(chunk, grounded, rejected)
 
     def count(self, result: ChunkSupport) -> int:
         return len(result.supported)
 
     def announce(self, result: ChunkSupport, chunk: Chunk, bus: Bus) -> None:
         """Relations were announced when they were found."""
+
+
+def _support(chunk: Chunk, grounded: Sequence[Grounded], rejected: Sequence[Rejection]) -> ChunkSupport:
+    return ChunkSupport(tuple(_supported(chunk, one) for one in grounded), tuple(rejected))
 
 
 def _supported(chunk: Chunk, one: Grounded) -> Supported:

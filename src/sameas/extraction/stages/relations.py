@@ -8,6 +8,7 @@ from sameas.extraction.events import RelationFound
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.graph import Claim, Rejection
 from sameas.extraction.guard import Guard
+from sameas.extraction.seen import Seen
 from sameas.extraction.stages.entities import ChunkMentions
 from sameas.extraction.stages.identity import StageIdentity
 from sameas.extraction.stages.result_spool import ResultSpool
@@ -45,7 +46,7 @@ class RelationStage:
         self._foci = foci
         self._found = found
         self._identity = identity
-        self._told: set[tuple[str, str, str]] = set()
+        self._told = Seen()
 
     def digest(self, chunk: Chunk) -> str:
         """Nothing where the extractor is asked nothing: checking again takes less than a file does."""
@@ -66,7 +67,7 @@ class RelationStage:
         checked = self._guard.claims(chunk, (*earlier.claims, *found.items), mentions=mentions)
         return ChunkClaims(checked.kept, (*found.rejected, *checked.rejected), found.notes)
 
-    def nothing(self) -> ChunkClaims:
+    def nothing(self, _: Chunk) -> ChunkClaims:
         return ChunkClaims()
 
     def count(self, result: ChunkClaims) -> int:
@@ -74,7 +75,5 @@ class RelationStage:
 
     def announce(self, result: ChunkClaims, chunk: Chunk, bus: Bus) -> None:
         for claim in result.claims:
-            said = (claim.subject.text, claim.predicate, claim.object.value or claim.object.text)
-            if said not in self._told:
-                self._told.add(said)
+            if self._told.is_new(claim.subject.text, claim.predicate, claim.object.value or claim.object.text):
                 bus.emit(RelationFound, relation=claim.shifted(chunk.start), confidence=claim.confidence)

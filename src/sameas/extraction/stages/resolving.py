@@ -1,24 +1,24 @@
 """Stage 4, entity resolution: from the mentions of all chunks to one entity for each thing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sameas.extraction.graph import Mention
-from sameas.extraction.resolution import Resolution, attach, resolve
+from sameas.extraction.resolution import Resolution, resolve
 from sameas.extraction.stages.entities import ChunkMentions
 from sameas.llm.timeouts import StageName
 from sameas.ontology.index import OntologyIndex
 
 
 class ResolutionStage:
-    """Resolves over the whole document, in the document's offsets; `found` is walked twice."""
+    """Resolves over the whole document, in the document's offsets; `found` and `starts` are walked twice."""
 
     name: StageName = "entity_resolution"
 
     def __init__(self, index: OntologyIndex) -> None:
         self._index = index
 
-    def run(self, found: Iterable[ChunkMentions], *, starts: Sequence[int]) -> Resolution:
-        return attach(resolve(_in_document(found, starts), index=self._index), _untyped(found, starts))
+    def run(self, found: Iterable[ChunkMentions], *, starts: Iterable[int]) -> Resolution:
+        return resolve(_in_document(found, starts), index=self._index, untyped=_untyped(found, starts))
 
 
 def _in_document(found: Iterable[ChunkMentions], starts: Iterable[int]) -> Iterator[Mention]:

@@ -5,11 +5,12 @@ memory holds one at a time, whatever the length of the text.
 """
 
 import tempfile
-from array import array
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import msgspec
+
+from sameas.extraction.stages.pair_spool import PairSpool
 
 T = TypeVar("T")
 
@@ -25,13 +26,13 @@ class ResultSpool(Generic[T]):
         self._decoder = msgspec.msgpack.Decoder(result_type)
         # It lives as long as the spool and vanishes with it. A limit of 0 would be none at all.
         self._file = tempfile.SpooledTemporaryFile(max(1, in_memory), prefix="sameas-results-")  # noqa: SIM115
-        self._places = array("q", bytes(8 * total))
-        self._sizes = array("q", bytes(8 * total))
+        self._places = PairSpool()
+        self._total = total
         self._written = 0
         self._last = b""
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._total
 
     def put(self, index: int, result: T) -> None:
         data = self._encoder.encode(result)
@@ -41,14 +42,19 @@ class ResultSpool(Generic[T]):
             self._file.write(data)
             self._last = data
             self._written += len(data)
-        self._places[index], self._sizes[index] = self._written - len(data), len(data)
+        self._places[index] = (self._written - len(data), len(data))
 
     def __getitem__(self, index: int) -> T:
-        self._file.seek(self._places[index])
-        return self._decoder.decode(self._file.read(self._sizes[index]))
+        return self._read(self._places[index])
 
     def __iter__(self) -> Iterator[T]:
-        return (self[index] for index in range(len(self)))
+        return (self._read(place) for place in self._places)
 
     def close(self) -> None:
         self._file.close()
+        self._places.close()
+
+    def _read(self, place: tuple[int, int]) -> T:
+        start, size = place
+        self._file.seek(start)
+        return self._decoder.decode(self._file.read(size))

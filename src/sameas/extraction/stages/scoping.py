@@ -21,7 +21,7 @@ class ScopingStage:
     async def work(self, chunk: Chunk) -> Focus:
         return self._focuser.focus(chunk.text)
 
-    def nothing(self) -> Focus:
+    def nothing(self, _: Chunk) -> Focus:
         return Focus()
 
     def count(self, result: Focus) -> int:

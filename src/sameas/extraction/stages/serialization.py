@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from sameas.extraction.graph import KnowledgeGraph
-from sameas.extraction.outputs import OutputContext, OutputFormat, render
+from sameas.extraction.graph import Graph
+from sameas.extraction.outputs import OutputContext, OutputFormat, SpooledOutputs, write_graph
 from sameas.llm.timeouts import StageName
 
 
@@ -16,5 +16,8 @@ class SerializationStage:
         self._context = context
         self._formats = formats
 
-    def run(self, graph: KnowledgeGraph) -> dict[OutputFormat, bytes]:
-        return {name: render(graph, to=name, context=self._context) for name in self._formats}
+    def run(self, graph: Graph) -> SpooledOutputs:
+        outputs = SpooledOutputs()
+        for name in self._formats:
+            write_graph(graph, outputs.add(name), to=name, context=self._context)
+        return outputs

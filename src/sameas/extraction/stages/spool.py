@@ -3,11 +3,11 @@ name.
 """
 
 import tempfile
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 from sameas.extraction.chunking import Chunk
+from sameas.extraction.stages.pair_spool import PairSpool
 
 # A chunk in memory keeps its sentences too, which take some times as much as its text.
 _IN_MEMORY = 512 * 1024
@@ -20,29 +20,32 @@ class ChunkSpool:
         self._in_memory = in_memory
         self._chunks: list[Chunk] = []
         self._file: IO[bytes] | None = None
-        self._starts = array("q")
-        self._sizes = array("q")
+        # Where each chunk begins in the text, and how many bytes it is in the file.
+        self._places = PairSpool()
+        self._count = 0
         self._written = 0
         self.characters = 0
         for chunk in chunks:
             self.add(chunk)
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return self._count
 
     @property
-    def starts(self) -> Sequence[int]:
-        """Where each chunk begins in the text."""
-        return self._starts
+    def starts(self) -> Iterable[int]:
+        """Where each chunk begins in the text; to be walked as often as needed."""
+        return _Starts(self._places)
 
     def add(self, chunk: Chunk) -> None:
+        data = _bytes(chunk)
         if self._file is not None:
-            self._write(self._file, chunk)
+            self._write(self._file, data)
         else:
             self._chunks.append(chunk)
             if self.characters + len(chunk.text) > self._in_memory:
                 self._move_out()
-        self._starts.append(chunk.start)
+        self._places[self._count] = (chunk.start, len(data))
+        self._count += 1
         self.characters += len(chunk.text)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -50,7 +53,7 @@ class ChunkSpool:
             yield from self._chunks
             return
         place = 0
-        for index, (start, size) in enumerate(zip(self._starts, self._sizes, strict=True)):
+        for index, (start, size) in enumerate(self._places):
             # Two iterations may be under way at once: each keeps its own place.
             self._file.seek(place)
             text = self._file.read(size).decode("utf-8", "surrogatepass")
@@ -58,6 +61,7 @@ class ChunkSpool:
             yield Chunk(index=index, start=start, end=start + len(text), text=text)
 
     def close(self) -> None:
+        self._places.close()
         if self._file is not None:
             self._file.close()
 
@@ -65,12 +69,22 @@ class ChunkSpool:
         # It lives as long as the spool and vanishes with it.
         self._file = tempfile.TemporaryFile(prefix="sameas-chunks-")  # noqa: SIM115
         for chunk in self._chunks:
-            self._write(self._file, chunk)
+            self._write(self._file, _bytes(chunk))
         self._chunks.clear()
 
-    def _write(self, file: IO[bytes], chunk: Chunk) -> None:
-        data = chunk.text.encode("utf-8", "surrogatepass")
+    def _write(self, file: IO[bytes], data: bytes) -> None:
         file.seek(self._written)
         file.write(data)
         self._written += len(data)
-        self._sizes.append(len(data))
+
+
+class _Starts:
+    def __init__(self, places: PairSpool) -> None:
+        self._places = places
+
+    def __iter__(self) -> Iterator[int]:
+        return (start for start, _ in self._places)
+
+
+def _bytes(chunk: Chunk) -> bytes:
+    return chunk.text.encode("utf-8", "surrogatepass")

@@ -29,7 +29,10 @@ def folder(tmp_path: Path) -> Path:
         {"pid": item.id, "label": item.label, "domain": item.domain or "", "range": item.range or ""}
         for item in SCHEMA.properties
     ]
-    ontology = {"concepts": [{"qid": key, "label": label} for key, label in SCHEMA.class_labels.items()]}
+    ontology = {
+        "id": "ont_1_mixed",
+        "concepts": [{"qid": key, "label": label} for key, label in SCHEMA.class_labels.items()],
+    }
     for name in ("ontologies", "train", "validation"):
         (tmp_path / name).mkdir()
     (tmp_path / "ontologies" / "1_mixed_ontology.json").write_text(json.dumps({**ontology, "relations": relations}))

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sameas.extraction.learning import Example, Property, Schema, Triple
-from sameas.extraction.learning.forms import AffixCounter, allowed_sorts, choose_styles
+from sameas.extraction.learning.forms import AffixCounter, allowed_sorts, choose_styles, shortens
 from sameas.extraction.learning.observations import observe
 from sameas.extraction.learning.styles import SORTS
 
@@ -45,3 +45,21 @@ def test_what_the_examples_have_is_always_taken() -> None:
 
 def test_without_a_known_range_everything_is_taken() -> None:
     assert allowed_sorts(Property("P1", "note"), choose_styles(Counter())) == SORTS
+
+
+def _named(text: str, name: str) -> Example:
+    return Example(text, (Triple(name, "P1", "something"),))
+
+
+def test_names_are_shortened_only_where_two_examples_do_so() -> None:
+    one = _named("Rosa Maria Vega sang.", "Rosa Vega")
+    other = _named("A man, Jan Piet Smit, came.", "Jan Smit")
+    assert shortens([one, other], {"P1"})
+    assert not shortens([one, one], {"P1"})
+    assert not shortens([one, other], {"P2"})
+    assert not shortens([one, _named("A man, Jan Piet Smit, came.", "Jan Piet Smit")], {"P1"})
+
+
+def test_a_title_with_a_last_name_is_no_shortened_name() -> None:
+    titled = [_named("Admiral Roger Curtis sailed.", "Admiral Curtis"), _named("Sir Jan Smit came.", "Sir Smit")]
+    assert not shortens(titled, {"P1"})

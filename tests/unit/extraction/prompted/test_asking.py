@@ -23,9 +23,17 @@ class Scripted:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.asks: list[Ask] = []
-        self.usable: list[bool] = []
+        self.kept: list[bool] = []
+        self.forgotten: list[Ask] = []
 
-    async def ask(self, stage: str, ask: Ask, *, is_valid: Callable[[Reply], bool] | None = None) -> Reply:
+    async def ask(
+        self,
+        stage: str,
+        ask: Ask,
+        *,
+        is_valid: Callable[[Reply], bool] | None = None,
+        repair_tokens: int | None = None,
+    ) -> Reply:
         self.asks.append(ask)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -33,8 +41,11 @@ class Scripted:
         text, finish = answer if isinstance(answer, tuple) else (answer, "stop")
         reply = Reply(text, Usage(10, 5, reported=True), finish, "m")
         assert is_valid is not None
-        self.usable.append(is_valid(reply))
+        self.kept.append(is_valid(reply))
         return reply
+
+    async def forget(self, ask: Ask) -> None:
+        self.forgotten.append(ask)
 
 
 def ask(scripted: Scripted, **settings: Any) -> Any:
@@ -45,7 +56,7 @@ def ask(scripted: Scripted, **settings: Any) -> Any:
 def test_a_good_reply_is_asked_for_once() -> None:
     scripted = Scripted(GOOD)
     assert ask(scripted) == [RelationReply(())]
-    assert scripted.usable == [True]
+    assert scripted.kept == [True]
 
 
 def test_a_bad_reply_goes_back_once_with_what_is_wrong() -> None:
@@ -55,14 +66,34 @@ def test_a_bad_reply_goes_back_once_with_what_is_wrong() -> None:
     assert [message.role for message in again.messages] == ["system", "user", "assistant", "user"]
     assert again.messages[2].content == '{"relations":7}'
     assert "relations" in again.messages[3].content
-    # Only what can be used may be remembered.
-    assert scripted.usable == [False, True]
+    # The first is remembered with its repair: it is the way to it.
+    assert scripted.kept == [True, True]
+    assert scripted.forgotten == []
 
 
 def test_a_second_bad_reply_fails_the_chunk() -> None:
+    scripted = Scripted("nonsense", "nonsense")
     with pytest.raises(ChunkFailedError, match="nor could its second one") as error:
-        ask(Scripted("nonsense", "nonsense"))
+        ask(scripted)
     assert error.value.code == "invalid_reply"
+    # Nothing of it stays: the next request may get a better reply.
+    assert scripted.kept == [True, False]
+    assert scripted.forgotten == scripted.asks[:1]
+
+
+def test_a_repair_that_is_refused_leaves_nothing_behind() -> None:
+    scripted = Scripted("nonsense", ("I cannot help with that", "refusal"))
+    with pytest.raises(ChunkFailedError) as error:
+        ask(scripted)
+    assert error.value.code == "model_refused"
+    assert scripted.forgotten == scripted.asks[:1]
+
+
+def test_a_repair_that_had_no_answer_is_all_that_is_asked_the_next_time() -> None:
+    scripted = Scripted("nonsense", ModelError("down", code="server"))
+    with pytest.raises(ChunkFailedError):
+        ask(scripted)
+    assert scripted.forgotten == []
 
 
 def test_a_reply_that_was_cut_off_is_asked_for_again_with_more_room() -> None:
@@ -90,6 +121,7 @@ def test_a_refusal_is_not_argued_with() -> None:
         ask(scripted)
     assert error.value.code == "model_refused"
     assert len(scripted.asks) == 1
+    assert scripted.kept == [False]
 
 
 def test_what_keeps_a_call_from_an_answer_is_passed_on_with_its_code() -> None:

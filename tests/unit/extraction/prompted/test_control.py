@@ -1,4 +1,4 @@
-"""What a run may spend: the document's figure for each chunk, or what the prompts need, or what was asked for."""
+"""What a run may spend: the document's figure for each chunk and what its questions take, or what was asked for."""
 
 from decimal import Decimal
 
@@ -6,46 +6,86 @@ import pytest
 
 from sameas.extraction.prompted.control import ModelControl
 from sameas.extraction.prompted.settings import PromptSettings
+from sameas.llm.errors import BudgetSpent
+from sameas.llm.ledger import UsageRow
 from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.purse import Purse
 
-SMALL = {"entity_extraction": 1000, "relation_extraction": 1000}
+ENTITIES, RELATIONS, GROUNDING = "entity_extraction", "relation_extraction", "grounding"
 
 
-def budget(needed=SMALL, *, chunks: int = 10, mode="two-stage", **options):
+def budget(*, chunks: int = 10, mode="two-stage", with_second: bool = False, spent=(), **options):
     control = ModelControl(limiter=CentralRateLimiterService(), **options)
-    return control.budget(PromptSettings(mode=mode), chunks=chunks, needed=needed, on_signal=lambda _: None)
+    return control.budget(PromptSettings(mode=mode), chunks=chunks, with_second=with_second, spent=spent)
 
 
 def test_each_chunk_has_the_tokens_of_the_source_document() -> None:
     assert budget().total == 4096 * 11
 
 
-def test_prompts_that_need_more_get_more() -> None:
-    large = budget({"entity_extraction": 3000, "relation_extraction": 3500})
-    assert large.total == 10_000 * 11
-    assert large.left("relation_extraction") >= 3500
-
-
-def test_one_chunk_can_always_ask_its_first_question() -> None:
-    for tokens in (500, 5_000, 50_000):
-        one = budget({"entity_extraction": tokens, "relation_extraction": tokens}, chunks=1)
-        one.reserve("entity_extraction", tokens)
-        one.reserve("relation_extraction", tokens)
+def test_a_budget_that_nobody_set_has_room_for_whatever_is_asked() -> None:
+    for tokens in (500, 5_000, 50_000, 500_000):
+        one = budget(chunks=1, with_second=True)
+        for stage in (ENTITIES, RELATIONS, GROUNDING):
+            one.provide(stage, tokens)
+            one.reserve(stage, tokens).settle(tokens)
 
 
 def test_a_limit_that_was_asked_for_is_the_limit() -> None:
     limited = budget(max_tokens=777, max_cost=Decimal("0.5"))
     assert (limited.total, limited.cost_limit) == (777, Decimal("0.5"))
+    limited.provide(ENTITIES, 5_000)
+    assert limited.total == 777
 
 
-def test_joint_extraction_has_the_shares_of_both_stages() -> None:
-    joint = budget(mode="joint", max_tokens=1000)
-    assert joint.limit_of("entity_extraction") == 700
+@pytest.mark.parametrize(
+    ("mode", "with_second", "planned"),
+    [
+        ("joint", False, {ENTITIES: 1000}),
+        ("two-stage", False, {ENTITIES: 500, RELATIONS: 500}),
+        ("two-stage", False, {ENTITIES: 740, RELATIONS: 260}),
+        ("two-stage", False, {ENTITIES: 100, RELATIONS: 900}),
+        ("joint", True, {ENTITIES: 500, GROUNDING: 500}),
+        ("two-stage", True, {ENTITIES: 400, RELATIONS: 400, GROUNDING: 200}),
+    ],
+)
+def test_a_limit_of_what_is_needed_is_enough_whatever_the_stages_take_of_it(mode, with_second, planned) -> None:
+    limited = budget(mode=mode, with_second=with_second, max_tokens=1000)
+    for stage, tokens in planned.items():
+        limited.reserve(stage, tokens).settle(tokens)
 
 
-@pytest.mark.parametrize("options", [{"max_tokens": 0}, {"max_cost": Decimal(-1)}])
+def test_a_stage_leaves_something_for_those_after_it() -> None:
+    limited = budget(max_tokens=1000)
+    with pytest.raises(BudgetSpent):
+        limited.reserve(ENTITIES, 800)
+    assert limited.left(ENTITIES) == 750
+    limited.reserve(ENTITIES, 700).settle(700)
+    assert (limited.left(ENTITIES), limited.left(RELATIONS)) == (50, 300)
+
+
+def test_what_earlier_attempts_spent_counts_against_what_was_set() -> None:
+    spent = [UsageRow(stage=ENTITIES, model="m", calls=3, input_tokens=300, output_tokens=60, cost=Decimal("0.4"))]
+    limited = budget(max_tokens=1000, max_cost=Decimal("0.5"), spent=spent)
+    assert (limited.used, limited.cost) == (360, Decimal("0.4"))
+    with pytest.raises(BudgetSpent):
+        limited.reserve(ENTITIES, 10, cost=Decimal("0.2"))
+    assert budget(spent=spent).used == 0
+
+
+def test_several_runs_spend_from_one_purse() -> None:
+    purse = Purse(Decimal(1))
+    one, other = budget(purse=purse), budget(purse=purse)
+    one.reserve(ENTITIES, 10, cost=Decimal("0.7"))
+    with pytest.raises(BudgetSpent, match=r"0\.3 are left"):
+        other.reserve(ENTITIES, 10, cost=Decimal("0.4"))
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_tokens": 0}, {"max_cost": Decimal(-1)}, {"max_cost": Decimal(1), "purse": Purse()}]
+)
 def test_limits_that_cannot_be_are_refused(options) -> None:
-    with pytest.raises(ValueError, match="must"):
+    with pytest.raises(ValueError, match=r"must|one of the two"):
         budget(**options)
 
 

@@ -1,9 +1,14 @@
-"""Examples are chosen by likeness and shown as replies in the numbers of the chunk's own menu."""
+"""Examples are chosen by likeness and shown as turns, with replies in the numbers of the chunk's own menu."""
 
 import json
 
+from sameas.extraction.chunking import chunk_text
+from sameas.extraction.graph import Mention
 from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.prompted.examples import ExampleBook
+from sameas.extraction.prompted.examples import ExampleBook, Shown
+from sameas.extraction.prompted.questions import Questions
+from sameas.extraction.prompted.reading import read_things
+from sameas.extraction.prompted.settings import PromptSettings
 from sameas.extraction.prompted.signatures import Signatures
 from sameas.ontology.focus import Focus, Focuser
 from tests.unit.extraction.company import EX, company_index
@@ -16,8 +21,8 @@ BORN = Example("Ann was born on 2 May 1990.", (Triple("Ann", EX + "birthDate", "
 BOOK = ExampleBook([WORKS, CAPITAL, BORN], INDEX)
 
 
-def replies(shown: str) -> list[dict]:
-    return [json.loads(line.removeprefix("Reply: ")) for line in shown.split("\n") if line.startswith("Reply: ")]
+def replies(shown: list[Shown]) -> list[dict]:
+    return [json.loads(one.reply) for one in shown]
 
 
 def test_the_likest_come_first_and_the_unlike_not_at_all() -> None:
@@ -42,7 +47,7 @@ def test_an_end_that_is_no_thing_is_a_value() -> None:
 
 def test_an_example_of_relations_numbers_its_things() -> None:
     shown = BOOK.shown("Bob works for Acme", MENU, mode="two-stage", stage="relation_extraction", count=1)
-    assert "Things: 1 Zoe; 2 Hooli" in shown
+    assert shown[0].things == (("Zoe", EX + "Person"), ("Hooli", EX + "Organization"))
     (reply,) = replies(shown)
     (fact,) = reply["relations"]
     assert (fact["subject"], MENU.property_at(fact["property"]), fact["object"]) == (1, EX + "worksFor", 2)
@@ -50,7 +55,27 @@ def test_an_example_of_relations_numbers_its_things() -> None:
 
 def test_what_the_menu_does_not_offer_is_not_shown() -> None:
     narrow = Signatures(INDEX).menu(Focus(classes=(EX + "Person",), properties=(EX + "bornIn",)))
-    assert BOOK.shown("Bob works for Acme", narrow, mode="joint", stage="entity_extraction", count=1) == ""
+    assert BOOK.shown("Bob works for Acme", narrow, mode="joint", stage="entity_extraction", count=1) == []
+
+
+def test_a_fact_whose_ends_do_not_stand_in_its_text_is_not_shown() -> None:
+    """It would teach a model to give names that are then refused."""
+    canonical = Triple("Zoe Maria Smith", EX + "worksFor", "Hooli")
+    mixed = ExampleBook([Example(WORKS.text, (canonical, *WORKS.triples)), Example(CAPITAL.text, (canonical,))], INDEX)
+    assert mixed.like("Bob works for Acme, the capital of robotics", count=2) == [WORKS]
+
+
+def test_examples_are_earlier_turns_in_the_words_of_the_question_and_the_likest_is_the_last() -> None:
+    questions = Questions(Signatures(INDEX), examples=BOOK, settings=PromptSettings(examples=2))
+    things = read_things([Mention(0, 3, "Bob", types=(EX + "Person",))])
+    system, *turns, question = questions.relations(chunk_text("Bob works for Acme since May.")[0], MENU, things)
+    assert [turn.role for turn in turns] == ["user", "assistant", "user", "assistant"]
+    assert BORN.text in turns[0].content
+    assert WORKS.text in turns[2].content
+    assert "\n1 Zoe, person\n2 Hooli, organization\n" in turns[2].content
+    assert json.loads(turns[3].content)["relations"]
+    assert "\n1 Bob, person\n" in question.content
+    assert WORKS.text not in system.content + question.content
 
 
 def test_the_digest_names_the_content() -> None:

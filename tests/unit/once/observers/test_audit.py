@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 
+from sameas.identity.key import record_digest
 from sameas.once.errors import StoredFailure
 from sameas.once.observe import Settled
 from sameas.once.observers.audit import AuditEntry, AuditObserver, JsonLinesSink, acting
@@ -20,6 +21,10 @@ from sameas.stores.memory import MemoryBackend
 from tests.unit.once.observers.drives import AsyncDrive, Clock, shared_by_two, steal
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+def digest(key, tenant=""):
+    return record_digest(tenant, "charge", key).hex()
 
 
 class Trail:
@@ -43,9 +48,10 @@ def test_work_is_claimed_and_completed_and_then_replayed(drive_type) -> None:
     for _ in range(2):
         drive.run(lambda ctx: "done", scope="charge", key="order-1", tenant="acme")
     (record,) = drive.backend._records.values()
+    ordered = digest("order-1", tenant="acme")
     assert trail.events == ["claimed", "completed", "replayed"]
     for entry in trail.entries:
-        assert (entry.time, entry.tenant, entry.scope, entry.key) == (NOW, "acme", "charge", "order-1")
+        assert (entry.time, entry.tenant, entry.scope, entry.record) == (NOW, "acme", "charge", ordered)
         assert (entry.attempt, entry.fence) == (1, record.fence)
         assert (entry.actor, entry.reason) == (None, None)
 
@@ -63,10 +69,10 @@ def test_a_batch_is_in_the_trail(drive_type) -> None:
     drive.run(lambda ctx: "done", scope="charge", key="a", payload=1)
     trail.entries.clear()
     drive.run_many(lambda ctx, payload: payload, [1, 1], keys=["a", "b"], scope="charge")
-    assert sorted((entry.event, entry.key) for entry in trail.entries) == [
-        ("claimed", "b"),
-        ("completed", "b"),
-        ("replayed", "a"),
+    assert sorted((entry.event, entry.record) for entry in trail.entries) == [
+        ("claimed", digest("b")),
+        ("completed", digest("b")),
+        ("replayed", digest("a")),
     ]
     assert all(entry.fence for entry in trail.entries)
 
@@ -131,8 +137,9 @@ def test_what_people_forget_is_written_with_who_and_why(drive_type) -> None:
         assert drive.forget_where(tag="wrong") == 1
         assert drive.forget_where(tag="wrong") == 0
     one, many = trail.entries
-    assert (one.event, one.tenant, one.scope, one.key) == ("forgotten", "acme", "charge", "a")
-    assert (many.event, many.tag, many.count, many.key) == ("forgotten", "wrong", 1, None)
+    assert (one.event, one.tenant, one.scope) == ("forgotten", "acme", "charge")
+    assert one.record == digest("a", tenant="acme")
+    assert (many.event, many.tag, many.count, many.record) == ("forgotten", "wrong", 1, None)
     assert {(entry.actor, entry.reason) for entry in trail.entries} == {("operator-7", "wrong price list")}
 
 
@@ -188,8 +195,8 @@ def test_acting_ends_with_its_block_and_may_be_nested() -> None:
             forget_new("a")
         forget_new("b")
     forget_new("c")
-    forgotten = [(e.key, e.actor, e.reason) for e in trail.entries if e.event == "forgotten"]
-    assert forgotten == [("a", "inner", "because"), ("b", "outer", None), ("c", None, None)]
+    forgotten = [(e.record, e.actor, e.reason) for e in trail.entries if e.event == "forgotten"]
+    assert forgotten == [(digest("a"), "inner", "because"), (digest("b"), "outer", None), (digest("c"), None, None)]
 
 
 def test_acting_without_a_name_is_refused() -> None:
@@ -205,8 +212,8 @@ def test_payload_and_result_are_not_in_the_file(drive_type, tmp_path) -> None:
     lines = path.read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["claimed", "completed"]
     first = json.loads(lines[0])
-    assert set(first) == {"time", "event", "tenant", "scope", "key", "attempt", "fence"}
-    assert first["key"] == "order\n1"
+    assert set(first) == {"time", "event", "tenant", "scope", "record", "attempt", "fence"}
+    assert first["record"] == digest("order\n1")
     assert datetime.fromisoformat(first["time"]).tzinfo is not None
     assert "DE89" not in path.read_text()
     assert "hunter2" not in path.read_text()
@@ -251,14 +258,14 @@ from datetime import UTC, datetime
 from sameas.once.observers.audit import AuditEntry, JsonLinesSink
 with JsonLinesSink(sys.argv[1]) as sink:
     for number in range(300):
-        sink.write(AuditEntry(time=datetime.now(UTC), event="claimed", key=sys.argv[2] * 3000, fence=number))
+        sink.write(AuditEntry(time=datetime.now(UTC), event="claimed", record=sys.argv[2] * 3000, fence=number))
 """
     others = [subprocess.Popen([sys.executable, "-c", code, str(path), letter]) for letter in "xy"]
     with JsonLinesSink(path) as sink:
 
         def write(letter: str) -> None:
             for number in range(300):
-                sink.write(AuditEntry(time=NOW, event="claimed", key=letter * 3000, fence=number))
+                sink.write(AuditEntry(time=NOW, event="claimed", record=letter * 3000, fence=number))
 
         threads = [Thread(target=write, args=(letter,)) for letter in "ab"]
         for thread in threads:
@@ -269,8 +276,8 @@ with JsonLinesSink(sys.argv[1]) as sink:
     entries = [json.loads(line) for line in path.read_text().splitlines()]
     found: dict[str, list[int]] = {}
     for entry in entries:
-        assert set(entry["key"]) == {entry["key"][0]}
-        found.setdefault(entry["key"][0], []).append(entry["fence"])
+        assert set(entry["record"]) == {entry["record"][0]}
+        found.setdefault(entry["record"][0], []).append(entry["fence"])
     assert found == {letter: list(range(300)) for letter in "abxy"}
 
 

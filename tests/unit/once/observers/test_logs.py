@@ -7,6 +7,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from sameas.identity.key import record_digest
 from sameas.once.errors import StoredFailure, StoreUnavailable
 from sameas.once.observe import Settled
 from sameas.once.observers.logs import LogObserver
@@ -23,6 +24,10 @@ def _fresh_structlog():
     structlog.reset_defaults()
 
 
+def digest(tenant, key):
+    return record_digest(tenant, "charge", key).hex()
+
+
 def test_each_call_that_ends_is_one_line(drive_type) -> None:
     drive = drive_type(LogObserver())
     with capture_logs() as lines:
@@ -33,7 +38,7 @@ def test_each_call_that_ends_is_one_line(drive_type) -> None:
     assert (fresh["how"], fresh["replay"], fresh["attempt"]) == ("fresh", False, 1)
     assert (replay["how"], replay["replay"], replay["attempt"]) == ("replay", True, 1)
     for line in lines:
-        assert (line["idempotencyKey"], line["tenant"], line["scope"]) == ("order-1", "acme", "charge")
+        assert (line["record"], line["tenant"], line["scope"]) == (digest("acme", "order-1"), "acme", "charge")
         assert line["seconds"] >= 0
         assert line["waited"] == 0
         assert line["log_level"] == "info"
@@ -99,7 +104,7 @@ def test_a_claim_that_is_lost_is_a_warning(drive_type) -> None:
     with capture_logs() as lines:
         assert drive.run(work, scope="charge", key="order-1", lease=30) == "theirs"
     lost = next(line for line in lines if line["event"] == "claim lost")
-    assert (lost["operation"], lost["idempotencyKey"], lost["log_level"]) == ("complete", "order-1", "warning")
+    assert (lost["operation"], lost["record"], lost["log_level"]) == ("complete", digest("", "order-1"), "warning")
     assert lines[-1]["event"] == "call ended"
     assert lines[-1]["attempt"] == 2
 
@@ -156,7 +161,7 @@ def test_each_removal_is_one_line(drive_type) -> None:
         ("records removed", "forgotten", 1),
         ("records removed", "expired", 1),
     ]
-    assert (lines[0]["idempotencyKey"], lines[0]["tenant"]) == ("a", "acme")
+    assert (lines[0]["record"], lines[0]["tenant"]) == (digest("acme", "a"), "acme")
     assert lines[1]["tag"] == "t"
 
 
@@ -171,14 +176,14 @@ def test_lines_go_through_standard_logging_where_structlog_is_set_up_so(drive_ty
         drive.run(lambda ctx: "done", scope="charge", key="order-1")
     (record,) = caplog.records
     assert (record.name, record.levelname, record.getMessage()) == ("sameas", "INFO", "call ended")
-    assert (record.idempotencyKey, record.how, record.replay) == ("order-1", "fresh", False)
+    assert (record.record, record.how, record.replay) == (digest("", "order-1"), "fresh", False)
 
 
 def test_lines_can_be_json(drive_type, capsys) -> None:
     structlog.configure(processors=[structlog.processors.JSONRenderer()])
-    drive_type(LogObserver()).run(lambda ctx: "done", scope="charge", key='order "1"\n')
+    drive_type(LogObserver()).run(lambda ctx: "done", scope='charge "1"', key="order-1")
     (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line)["idempotencyKey"] == 'order "1"\n'
+    assert json.loads(line)["scope"] == 'charge "1"'
 
 
 def test_a_logger_can_be_given(drive_type) -> None:

@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from sameas.identity.ids import parse_traceparent
+from sameas.identity.key import record_digest
 from sameas.once.errors import BatchFailed, KeyReused, StoredFailure
 from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.observers.traces import TraceObserver
@@ -49,6 +50,10 @@ def tracing(caplog):
     assert not made.observer._open
 
 
+def digest(key, tenant=""):
+    return record_digest(tenant, "charge", key).hex()
+
+
 def ids(context) -> tuple[int, int]:
     return context.trace_id, context.span_id
 
@@ -63,7 +68,7 @@ def test_each_call_is_a_span(drive_type, tracing) -> None:
     (span,) = tracing.calls
     assert dict(span.attributes) == {
         "sameas.scope": "charge",
-        "sameas.key": "order-1",
+        "sameas.record": digest("order-1", tenant="acme"),
         "sameas.tenant": "acme",
         "sameas.how": "fresh",
         "sameas.replay": False,
@@ -219,7 +224,8 @@ def test_calls_of_a_batch_have_their_own_spans_also_while_they_overlap(drive_typ
     with tracing.tracer.start_as_current_span("outside") as outside:
         assert drive.run_many(doing, range(5), keys=keys, scope="charge") == list(range(5))
         assert trace.get_current_span() is outside
-    assert {span.attributes["sameas.key"]: ids(span.context) for span in tracing.calls} == seen
+    by_record = {span.attributes["sameas.record"]: ids(span.context) for span in tracing.calls}
+    assert by_record == {digest(key): context for key, context in seen.items()}
     assert {span.parent.span_id for span in tracing.calls} == {outside.get_span_context().span_id}
 
 
@@ -229,8 +235,8 @@ def test_replays_in_a_batch_are_linked_though_their_claims_came_first(drive_type
         drive.run(lambda ctx: "done", scope="charge", key=key, payload=1)
     drive.run_many(lambda ctx, payload: payload, [1, 1, 1], keys=["a", "c", "b"], scope="charge")
     first, second, *batch = tracing.calls
-    found = {span.attributes["sameas.key"]: links(span) for span in batch}
-    assert found == {"a": [ids(first.context)], "b": [ids(second.context)], "c": []}
+    found = {span.attributes["sameas.record"]: links(span) for span in batch}
+    assert found == {digest("a"): [ids(first.context)], digest("b"): [ids(second.context)], digest("c"): []}
 
 
 def test_the_same_key_twice_in_a_batch_is_linked_to_its_first(drive_type, tracing) -> None:
@@ -266,8 +272,8 @@ def test_a_batch_that_fails_in_parts_leaves_nothing_attached(drive_type, tracing
 
     with pytest.raises(BatchFailed):
         drive_type(tracing.observer).run_many(work, [0, 1, 2], keys=["a", "b", "c"], scope="charge")
-    hows = {span.attributes["sameas.key"]: span.attributes["sameas.how"] for span in tracing.calls}
-    assert hows == {"a": "fresh", "b": "error", "c": "fresh"}
+    hows = {span.attributes["sameas.record"]: span.attributes["sameas.how"] for span in tracing.calls}
+    assert hows == {digest("a"): "fresh", digest("b"): "error", digest("c"): "fresh"}
 
 
 def test_a_cancelled_call_ends_its_span_and_did_not_fail(tracing) -> None:
