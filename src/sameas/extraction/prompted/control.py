@@ -64,7 +64,7 @@ class ModelControl(msgspec.Struct, frozen=True, kw_only=True):
             cost_limit=self.max_cost,
             purse=self.purse,
             order=[stage for stage in shares if stage != OTHER],
-            grows=False,
+            grows=self.max_tokens is None,
             on_signal=on_signal,
         )
         for row in spent:
