@@ -3,6 +3,7 @@ local tier. uvicorn makes one of them by `make_app` from the environment.
 """
 
 import os
+from time import process_time
 
 from redis.asyncio import Redis
 from starlette.applications import Starlette
@@ -45,9 +46,9 @@ async def large(request):
     return StreamingResponse(pieces(), media_type="text/plain")
 
 
-async def waiting(request):
-    """How many large answers are begun and not all given away."""
-    return JSONResponse(request.app.state.waiting)
+async def state(request):
+    """How many large answers are begun and not all given away, and the processor time that the server has taken."""
+    return JSONResponse({"waiting": request.app.state.waiting, "processor_seconds": process_time()})
 
 
 def application(name: str, url: str) -> Starlette:
@@ -64,7 +65,7 @@ def application(name: str, url: str) -> Starlette:
         ],
     }
     posts = {"/orders": create, "/large": large}
-    routes = [Route("/waiting", waiting), *(Route(path, post, methods=["POST"]) for path, post in posts.items())]
+    routes = [Route("/state", state), *(Route(path, post, methods=["POST"]) for path, post in posts.items())]
     app = Starlette(routes=routes, middleware=middleware[OURS if name == BESIDE else name]())
     app.state.waiting = 0
     return app

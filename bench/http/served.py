@@ -104,21 +104,35 @@ def slow_readers(addresses: Mapping[str, str], *, rounds: int, seconds: int) -> 
     """What quick clients take, alone and beside clients that read a byte a second of an answer that is streamed."""
     if shutil.which("wrk") is None:
         raise WrkMissingError
-    taken: dict[str, list[float]] = {OURS: [], BESIDE: []}
+    taken: dict[tuple[str, str], list[float]] = {}
     with _reading_slowly(addresses[BESIDE]):
         for number in range(rounds):
-            for name, times in taken.items():
-                times.append(1 / _wrk(addresses[name], "replay", seconds, salt=number))
-        held_up = httpx.get(f"{addresses[BESIDE]}/waiting", timeout=60).json()
+            for name in (OURS, BESIDE):
+                before = _state(addresses[name])["processor_seconds"]
+                rate = _wrk(addresses[name], "replay", seconds, salt=number)
+                spent = _state(addresses[name])["processor_seconds"] - before
+                taken.setdefault(("", name), []).append(1 / rate)
+                taken.setdefault((", processor time", name), []).append(spent / (rate * seconds + REPLAYED_KEYS))
+        held_up = _state(addresses[BESIDE])["waiting"]
         if held_up != SLOW_CLIENTS:
             raise RuntimeError(f"{SLOW_CLIENTS - held_up} of the slow clients were not slow: they have their answers")
-    share = median(alone / beside for alone, beside in zip(taken[OURS], taken[BESIDE], strict=True))
     return {
-        f"uvicorn and wrk, replay, {SLOW_CLIENTS:,} others of the server read a byte a second": [
-            Figure("alone", median(taken[OURS]), None, None),
-            Figure("beside them", median(taken[BESIDE]), share, BESIDE_AT_LEAST),
+        f"uvicorn and wrk, replay, {SLOW_CLIENTS:,} others of the server read a byte a second{kind}": [
+            Figure("alone", median(taken[kind, OURS]), None, None),
+            Figure(
+                "beside them",
+                median(taken[kind, BESIDE]),
+                median(alone / beside for alone, beside in zip(taken[kind, OURS], taken[kind, BESIDE], strict=True)),
+                BESIDE_AT_LEAST,
+            ),
         ]
+        for kind in ("", ", processor time")
     }
+
+
+def _state(address: str) -> dict[str, float]:
+    state: dict[str, float] = httpx.get(f"{address}/state", timeout=60).json()
+    return state
 
 
 @contextmanager

@@ -66,6 +66,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_requests: int = 2_000
     max_runs: int = 16
     models: str = ""
+    model_requests_per_minute: int = 50
+    model_tokens_per_minute: int = 100_000
+    model_concurrency: int = 5
     sources: Mapping[str, Source] = {}
 
     def __post_init__(self) -> None:
@@ -84,6 +87,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("lease must be from 0.1 to 3600 seconds, and grace from 0 to 3600")
         if self.max_body < 1_024 or self.max_requests < 1 or self.max_runs < 1:
             raise ValueError("max_body must be at least 1024 bytes, max_requests and max_runs at least 1")
+        if min(self.model_requests_per_minute, self.model_tokens_per_minute, self.model_concurrency) < 1:
+            raise ValueError("model_requests_per_minute, model_tokens_per_minute, model_concurrency must be at least 1")
         unknown = set(self.auth.split(",")) - set(AUTH)
         if unknown or (SINGLE in self.auth and self.auth != SINGLE):
             raise ValueError(f"auth must be {SINGLE}, jwt, api-key or jwt,api-key")
@@ -130,6 +135,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "max_requests": str(self.max_requests),
             "max_runs": str(self.max_runs),
             "models": self.models or "(none)",
+            "model_requests_per_minute": str(self.model_requests_per_minute),
+            "model_tokens_per_minute": str(self.model_tokens_per_minute),
+            "model_concurrency": str(self.model_concurrency),
         }
         return [(name, value, self.sources.get(name, "default")) for name, value in values.items()]
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import typer
 
 from sameas.cli.errors import explain
 from sameas.cli.extract import run
 from sameas.extraction.learning.corpus import Part, read_corpus
 from tests.servers.model_oracle import Fact, Oracle
-from tests.servers.model_script import Call, Step, held, says
+from tests.servers.model_script import Call, Step, held, says, status
 from tests.servers.model_server import ModelServer
 from tests.shared_data import shared
 from tests.unit.extraction.company import ONTOLOGY
@@ -90,7 +91,9 @@ def test_a_token_limit_gives_a_partial_result_and_says_what_is_missing(extract: 
     assert done.code == 3
     assert "missing: characters" in done.err
     assert "budget_spent" in done.err
-    assert "run the command again" in done.err
+    assert "raise --max-tokens" in done.err
+    # It would end the same way: the limit holds for the document.
+    assert "run the command again" not in done.err
 
 
 @pytest.mark.parametrize(
@@ -158,6 +161,95 @@ def test_a_model_is_evaluated_from_the_command_line(folder: Path, capfd: pytest.
     assert (row["failed"], row["scores"]["texts"], row["usage"]["calls"]) == (0, 8, len(server.calls))
     assert row["usage"]["cost"] is None
     assert row["scores"]["micro_precision"] == 1.0
+
+
+def nothing_found(call: Call) -> Step:
+    return says({"entities": [], "relations": []} if call.schema_name == "JointReply" else {"entities": []})
+
+
+@pytest.fixture
+def corpus(folder: Path) -> Path:
+    """Two ontologies of the benchmark, with a few sentences each: the whole of it takes seconds to read."""
+    data, small = shared("data", "text2kgbench"), folder / "corpus"
+    for kind, ending in (("ontologies", "ontology.json"), ("train", "train.jsonl"), ("validation", "validation.jsonl")):
+        (small / kind).mkdir(parents=True)
+        for name in ("1_movie", "4_book"):
+            file = f"{name}_{ending}" if kind == "ontologies" else f"ont_{name}_{ending}"
+            lines = (data / kind / file).read_text("utf-8").splitlines(keepends=True)
+            kept = lines if kind == "ontologies" else lines[:8]
+            (small / kind / file).write_text("".join(kept), "utf-8")
+    return small
+
+
+@pytest.fixture
+def evaluated(corpus: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """The command on one sentence after another of both ontologies."""
+
+    def call(server: ModelServer, **options: Any) -> Ended:
+        from sameas.cli.evaluate import command
+
+        capfd.readouterr()
+        said, code = "", 0
+        usual = {"texts": 3, "shots": 0, "joint": True, "requests_per_minute": 10**6, "tokens_per_minute": 10**9}
+        try:
+            command(corpus, model=server.address(), samples=1, concurrency=1, **{**usual, **options})
+        except typer.Exit as ended:
+            code = ended.exit_code
+        except Exception as error:
+            said, code = explain(error)
+        out, err = capfd.readouterr()
+        return Ended(int(code), out, err + said)
+
+    return call
+
+
+def test_an_evaluation_over_several_ontologies_keeps_to_one_limit(corpus: Path) -> None:
+    with ModelServer(nothing_found) as server:
+        command = [
+            sys.executable, "-m", "sameas.cli", "eval", str(corpus), "--model", server.address(), "--joint",
+            "--shots", "0", "--texts", "4", "--requests-per-minute", "6",
+        ]  # fmt: skip
+        with subprocess.Popen(command) as process:
+            server.wait_for_calls(6, within_seconds=60)
+            # The seventh belongs to the second ontology, and a minute has not passed.
+            with pytest.raises(AssertionError, match="6 calls"):
+                server.wait_for_calls(7, within_seconds=2)
+            process.kill()
+        assert server.most_within(60) == 6
+
+
+def test_an_evaluation_with_a_key_that_is_refused_says_so(evaluated: Callable[..., Ended]) -> None:
+    with ModelServer(status(401)) as server:
+        done = evaluated(server)
+    assert done.code == 1
+    assert "the key was refused" in done.err
+    assert "should not have happened" not in done.err
+
+
+def test_an_evaluation_in_which_sentences_failed_says_so_and_ends_as_partial(evaluated: Callable[..., Ended]) -> None:
+    def fails_on_movies(call: Call) -> Step:
+        return status(400) if "director" in call.system else nothing_found(call)
+
+    with ModelServer(fails_on_movies) as server:
+        done = evaluated(server)
+    assert done.code == 3
+    assert "3 of 6 sentences could not be done: 3 bad_request" in done.err
+    assert "run the command again" not in done.err
+
+
+def test_an_evaluation_stops_before_it_costs_more_than_it_may(
+    folder: Path, evaluated: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prices = 'as_of = 2026-01-01\n[models]\n"compatible:tiny" = { input = 1, output = 10 }\n'
+    (folder / "prices.toml").write_text(prices, "utf-8")
+    monkeypatch.setenv("SAMEAS_PRICES", str(folder / "prices.toml"))
+    with ModelServer(lambda call: says(nothing_found(call).reply, usage=(900, 10))) as server:
+        # A call costs 0.001 dollars, and may cost nearly 0.007.
+        done = evaluated(server, max_cost="0.009")
+        assert done.code == 3
+        assert "budget_spent" in done.err
+        assert 0 < len(server.calls) < 5
+        assert "prices of 2026-01-01" in done.out
 
 
 def test_an_evaluation_that_was_killed_goes_on_where_it_was(folder: Path) -> None:

@@ -42,7 +42,7 @@ from tests.servers.model_script import (
 )
 from tests.servers.model_server import ModelServer
 
-from .model_path import ORACLE, ModelPath, document, expected, model_path, sentence, stated
+from .model_path import ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
 from .model_path_process import extract
 
 CHUNKS = 6
@@ -298,7 +298,8 @@ def test_a_second_model_of_another_provider_that_is_down_does_not_keep_the_first
             more = await path.extract(document(CHUNKS + 2))
             assert stated(more) == expected(range(CHUNKS + 2))
             assert {gap.stage for gap in more.metadata.missing} == {"grounding"}
-            assert len(other.calls) == 5
+            # Those under way when it opened came to their end.
+            assert 5 <= len(other.calls) < 5 + PLENTY.max_concurrent
 
     with ModelServer(good) as server, ModelServer(status(500)) as other:
         asyncio.run(work(server, other))
@@ -329,3 +330,9 @@ def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: P
         repeated = {asked(call) for call in server.calls[:before]} & {asked(call) for call in server.calls[before:]}
         assert len(repeated) <= in_flight
         assert len(server.calls) <= 20 + in_flight
+        # The killed process left its accounts behind, also of what it never had an answer to.
+        calls = sum(row.calls for row in whole.metadata.usage)
+        lost = sum(row.failed for row in whole.metadata.usage)
+        assert (calls, lost) == (len(server.calls), in_flight)
+        assert sum(row.output_tokens for row in whole.metadata.usage) == 20 * USED[1]
+        assert sum(row.input_tokens for row in whole.metadata.usage) > 20 * USED[0]

@@ -5,13 +5,15 @@ file of examples with any ontology. What is scored is what `extract` would answe
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sameas.cli.errors import CliError
+from sameas.cli.errors import CliError, ExitCode
 
 if TYPE_CHECKING:
     from sameas.extraction.learning.corpus import Part
@@ -44,6 +46,9 @@ def command(
     concurrency: Annotated[int, typer.Option(min=1, help="With --model: calls at a time.")] = 5,
     requests_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 50 by default.")] = None,
     tokens_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 100000 by default.")] = None,
+    max_cost: Annotated[
+        str | None, typer.Option(metavar="USD", help="With --model: stop before the command costs more.")
+    ] = None,
 ) -> None:
     """Learn from the train part of each ontology, or ask a model, and score another part."""
     from sameas.extraction.learning.evaluate import measure, priors, table
@@ -61,9 +66,12 @@ def command(
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
             concurrency=concurrency,
+            max_cost=_dollars(max_cost),
         )
         trial = Trial(split=split, texts=texts, shots=shots, options=options, json=json)
-        evaluate(trial, wanted)
+        code = evaluate(trial, wanted)
+        if code:
+            raise typer.Exit(code)
         return
     rows = []
     # A prior leaves out the ontology that it is for, so all of them are walked.
@@ -108,3 +116,12 @@ def _parts(dataset: Path, *, ontology: str | None, train: Path | None, seed: int
         names = ", ".join(part.name for part in parts)
         raise CliError(f"{dataset} has no ontology {ontology!r}", todo=f"It has {names}")
     return parts, wanted
+
+
+def _dollars(text: str | None) -> Decimal | None:
+    from sameas.cli.model_options import dollars
+
+    try:
+        return None if text is None else dollars(text)
+    except ArgumentTypeError as error:
+        raise CliError(f"--max-cost: {error}", code=ExitCode.USAGE) from None

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
+from sameas.cli.errors import ExitCode
 from sameas.cli.model_options import ModelOptions
-from sameas.cli.prompted import open_model_path
+from sameas.cli.prompted import limits_of, open_model_path
+from sameas.cli.spending import prices_line, what_helps
 from sameas.extraction.learning.corpus import Part
 from sameas.extraction.prompted.evaluation import Evaluation, ModelRow, shots_of, table
+from sameas.llm.accounts import AccountLimiters
+from sameas.llm.purse import Purse
 from sameas.settings import load_settings
 
 
@@ -25,19 +30,41 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     json: bool
 
 
-def evaluate(trial: Trial, parts: Sequence[Part]) -> None:
+def evaluate(trial: Trial, parts: Sequence[Part]) -> ExitCode:
     """Ask the model about the sentences of each ontology and print its scores."""
-    rows = [asyncio.run(_one(trial, part, several=len(parts) > 1)) for part in parts]
+    rows = asyncio.run(_all(trial, parts))
     if not trial.json:
         for line in table(rows):
             print(line)
+        if any(row.usage.cost for row in rows):
+            print(prices_line(load_settings()))
+    failed = sum(row.failed for row in rows)
+    if not failed:
+        return ExitCode.OK
+    codes = Counter(code for row in rows for code in row.missing.elements())
+    why = ", ".join(f"{count} {code}" for code, count in codes.most_common())
+    texts = sum(int(row.scores.texts) for row in rows)
+    print(f"sameas: {failed} of {texts} sentences could not be done: {why}. {what_helps(codes)}", file=sys.stderr)
+    return ExitCode.PARTIAL
 
 
-async def _one(trial: Trial, part: Part, *, several: bool) -> ModelRow:
+async def _all(trial: Trial, parts: Sequence[Part]) -> list[ModelRow]:
+    """One ontology after another, under the limits and from the purse of one command."""
+    limiters, purse = AccountLimiters(limits_of(trial.options)), Purse(trial.options.max_cost)
+    return [await _one(trial, part, limiters, purse, several=len(parts) > 1) for part in parts]
+
+
+async def _one(trial: Trial, part: Part, limiters: AccountLimiters, purse: Purse, *, several: bool) -> ModelRow:
     index, ontology = part.index, part.index.ontology
     shots = shots_of(part, index) if trial.shots else []
     async with open_model_path(
-        trial.options, ontology=ontology, settings=load_settings(), examples=shots, shots=trial.shots
+        trial.options,
+        ontology=ontology,
+        settings=load_settings(),
+        examples=shots,
+        shots=trial.shots,
+        limiters=limiters,
+        purse=purse,
     ) as path:
         evaluation = Evaluation(
             part, index, path.extractor, concurrency=trial.options.concurrency or 5, split=trial.split

@@ -171,7 +171,7 @@ def _run_with_model(
                     for name, estimate in estimates:
                         emit(msgspec.json.encode({"document": name, "estimate": estimate}) + b"\n")
                 else:
-                    print_estimates(estimates)
+                    print_estimates(estimates, settings=settings)
                 return []
             async with open_service(settings) as service:
                 return await _extract_all(service, sources, plan)
@@ -179,7 +179,7 @@ def _run_with_model(
     rows = asyncio.run(_until_terminated(work()))
     if not given.quiet and not given.estimate:
         print_summary(rows)
-        print_spending(rows)
+        print_spending(rows, settings=settings)
     return worst([row.code for row in rows])
 
 

@@ -18,11 +18,12 @@ from sameas.cli.service import open_configured
 from sameas.extraction.learned import schema_of
 from sameas.extraction.learning.examples import Example, read_examples
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import parse_address
-from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Ask, Model, Reply, open_model
 from sameas.llm.prices import Price, load_prices
+from sameas.llm.purse import Purse
 from sameas.llm.windows import RateLimits
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
@@ -50,6 +51,7 @@ class DeferredModel:
         except ValueError as error:
             raise CliError(str(error), code=ExitCode.USAGE) from error
         self.name = parsed.name
+        self.address = parsed
         self._address = address
         self._provider = parsed.provider
         self._price = load_prices(Path(prices) if prices else None).price_of(parsed.name)
@@ -86,8 +88,13 @@ async def open_model_path(
     settings: Settings,
     examples: Sequence[Example] = (),
     shots: int | None = None,
+    limiters: AccountLimiters | None = None,
+    purse: Purse | None = None,
 ) -> AsyncIterator[ModelPath]:
-    """The extractor of the options, with the memo of calls in the configured store; closed when the block ends."""
+    """The extractor of the options, with the memo of calls in the configured store; closed when the block ends.
+
+    A command that opens several gives all of them its limiters, and its purse in place of a limit for each.
+    """
     model = DeferredModel(options.model, prices=settings.prices)
     second = None if options.grounding_model is None else DeferredModel(options.grounding_model, prices=settings.prices)
     if options.max_cost is not None:
@@ -101,11 +108,14 @@ async def open_model_path(
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
         memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=_CALL_LEASE)}), settings.tenant)
+        accounts = limiters or AccountLimiters(limits_of(options), backend=store.backend)
         control = ModelControl(
-            limiter=CentralRateLimiterService(_limits(options)),
+            limiter=accounts.of(model.address),
+            second_limiter=None if second is None else accounts.of(second.address),
             memo=memo,
             max_tokens=options.max_tokens,
-            max_cost=options.max_cost,
+            max_cost=options.max_cost if purse is None else None,
+            purse=purse,
         )
         extractor = ModelExtractor(
             OntologyIndex(ontology),
@@ -135,7 +145,8 @@ def examples_from(file: Path, ontology: Ontology) -> list[Example]:
     return read_examples(file, schema_of(OntologyIndex(ontology)))
 
 
-def _limits(options: ModelOptions) -> RateLimits:
+def limits_of(options: ModelOptions) -> RateLimits:
+    """What the account of a model allows, as far as it was said."""
     usual = RateLimits()
     return RateLimits(
         requests_per_minute=options.requests_per_minute or usual.requests_per_minute,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,38 @@ if TYPE_CHECKING:
     from sameas.cli.summary import Row
     from sameas.extraction.prompted.estimate import Estimate
     from sameas.llm.ledger import UsageRow
+    from sameas.settings import Settings
 
 # Beyond this a list of gaps says no more than their number; metadata.json has them all.
 _GAPS_SHOWN = 5
 
 
-def print_spending(rows: Sequence[Row]) -> None:
+_AGAIN = "run the command again to do what is missing"
+# What the same command would only meet again.
+_ADVICE = {
+    "budget_spent": "raise --max-tokens or --max-cost: they hold for all attempts at a document together",
+    "request_too_large": "raise --tokens-per-minute, if the account allows it: a single call needs more than that",
+    "bad_request": "check what the model's server says of its name, its schema and the length of the text",
+    "model_refused": "try another model: this one would not answer",
+}
+
+
+def what_helps(codes: Iterable[str]) -> str:
+    """What to do about chunks that are missing for these reasons."""
+    return "; ".join(dict.fromkeys(_ADVICE.get(code, _AGAIN) for code in codes))
+
+
+def prices_line(settings: Settings) -> str:
+    """How old the prices behind a sum are."""
+    from pathlib import Path
+
+    from sameas.llm.prices import load_prices
+
+    table = load_prices(Path(settings.prices) if settings.prices else None)
+    return f"costs are by the prices of {table.as_of}"
+
+
+def print_spending(rows: Sequence[Row], *, settings: Settings) -> None:
     """Tokens and cost by stage and model, what the caches saved, and which chunks are missing."""
     for row in rows:
         if row.extraction is None:
@@ -35,7 +61,9 @@ def print_spending(rows: Sequence[Row]) -> None:
         if more > 0:
             print(f"{row.name}: missing: {more} more, listed in metadata.json", file=sys.stderr)
         if metadata.missing:
-            print(f"{row.name}: run the command again to do what is missing", file=sys.stderr)
+            print(f"{row.name}: {what_helps(gap.code for gap in metadata.missing)}", file=sys.stderr)
+    if any(used.cost for row in rows if row.extraction is not None for used in row.extraction.metadata.usage):
+        print(prices_line(settings), file=sys.stderr)
 
 
 def _used(used: UsageRow, *, replayed: bool) -> str:
@@ -52,12 +80,13 @@ def _used(used: UsageRow, *, replayed: bool) -> str:
     return line
 
 
-def print_estimates(estimates: Sequence[tuple[str, Estimate]]) -> None:
+def print_estimates(estimates: Sequence[tuple[str, Estimate]], *, settings: Settings) -> None:
     """One line for each stage of each document."""
     cells = [
         [
             name,
             stage.stage.replace("_", " "),
+            stage.model,
             str(stage.calls),
             str(stage.known),
             f"{stage.input_tokens:,}",
@@ -67,13 +96,16 @@ def print_estimates(estimates: Sequence[tuple[str, Estimate]]) -> None:
         for name, estimate in estimates
         for stage in (*estimate.stages, estimate.total)
     ]
-    head = ("document", "stage", "calls", "remembered", "tokens in", "out, about", "out, at most")
+    head = ("document", "stage", "model", "calls", "remembered", "tokens in", "out, about", "out, at most")
     print_table(head, cells, to=sys.stdout)
     for name, estimate in estimates:
         if estimate.cost is None or estimate.most_cost is None:
-            print(f"{name}: the price of {estimate.model} is not known")
+            unknown = dict.fromkeys(stage.model for stage in estimate.stages if stage.cost is None)
+            print(f"{name}: the price of {', '.join(unknown)} is not known")
         else:
             print(f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f} without repairs and retries")
+    if any(estimate.most_cost for _, estimate in estimates):
+        print(prices_line(settings))
 
 
 def _money(cost: Decimal | None) -> str:

@@ -84,26 +84,25 @@ class LearnedExtractor:
         return learned_settings(self._model.version, minimum=self._minimum)
 
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
-        """The ends of learned relations, and the lexicon's mentions where there are none."""
+        """The ends of learned relations, and the lexicon's mentions where there are none; the claims with them."""
         found = await self._lexicon.extract_entities(chunk, focus)
-        ends = _ends_of(self._claims(chunk, found.items, focus))
+        claims = self._claims(chunk, found.items, focus)
+        ends = _ends_of(claims)
         apart = [mention for mention in found.items if not any(_overlap(mention, end) for end in ends)]
         items = sorted((*apart, *ends), key=lambda mention: mention.order)
-        return Found(tuple(items), self._notes(found.notes))
+        return Found(tuple(items), self._notes(found.notes), tuple(claims))
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
-        """The learned claims, and the lexicon's between other mentions."""
-        learned = self._claims(chunk, mentions, focus)
-        ends = _ends_of(learned)
+        """What the lexicon claims between other mentions, of properties that no example speaks of."""
         found = await self._lexicon.extract_relations(chunk, mentions, focus)
+        new = [claim for claim in found.items if claim.predicate not in self._model.properties]
+        ends = _ends_of(self._claims(chunk, mentions, focus)) if new else []
         apart = [
             claim
-            for claim in found.items
-            if claim.predicate not in self._model.properties
-            and not any(_overlap(claim.subject, end) or _overlap(claim.object, end) for end in ends)
+            for claim in new
+            if not any(_overlap(claim.subject, end) or _overlap(claim.object, end) for end in ends)
         ]
-        claims = sorted((*apart, *learned), key=lambda claim: claim.order)
-        return Found(tuple(claims), self._notes(found.notes))
+        return Found(tuple(apart), self._notes(found.notes))
 
     def _notes(self, notes: Iterable[str]) -> tuple[str, ...]:
         # Relations that were learned need no cue in the ontology.

@@ -102,7 +102,7 @@ class SpacyNames:
         # In a thread: loading takes seconds, and a chunk long enough to keep events waiting.
         named = await asyncio.to_thread(self._read, chunk.text)
         seen = [mention for label, start, end in named for mention in self._seen(chunk.text, label, start, end, focus)]
-        return Found(tuple(_together(found.items, seen)), (*found.notes, *self._notes))
+        return Found(tuple(_together(found.items, seen)), (*found.notes, *self._notes), found.claims, found.rejected)
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """The other extractor's claims, between all of the mentions."""

@@ -92,8 +92,10 @@ class Extractors:
             if params.extractor not in (None, "model"):
                 raise Problem(422, "params-contradict", f"extractor {params.extractor!r} asks no model; name none")
             return self._models(ModelWish(ontology, params, tenant, self._engine))
-        if params.temperature is not None or params.max_tokens is not None:
-            raise Problem(422, "params-contradict", "temperature and maxTokens are a model's; name the model too")
+        if (params.temperature, params.max_tokens, params.mode, params.samples) != (None, None, None, None):
+            raise Problem(
+                422, "params-contradict", "temperature, maxTokens, mode and samples are a model's; name the model too"
+            )
         model = _beside(found.file)
         if params.extractor == "learned" and model is None:
             raise Problem(

@@ -1,7 +1,8 @@
 """The models that requests may name, and the control under which they are asked.
 
 Rule: a request can only name a model that the deployment lists in `SAMEAS_MODELS`; no address from outside is ever
-called. One limiter for each model, whoever asks; answers are remembered for each tenant apart.
+called. One limiter for each account, whoever asks, shared by all servers on one Redis; answers are remembered for each
+tenant apart.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any, NamedTuple
 
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.pipeline import PipelineSettings
+from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import parse_address
+from sameas.llm.models import Model
+from sameas.llm.windows import RateLimits
 from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
@@ -35,6 +39,12 @@ class Models:
 
     def __init__(self, settings: Settings) -> None:
         self._prices = settings.prices
+        self._limits = RateLimits(
+            requests_per_minute=settings.model_requests_per_minute,
+            tokens_per_minute=settings.model_tokens_per_minute,
+            max_concurrent=settings.model_concurrency,
+        )
+        self._accounts: AccountLimiters | None = None
         self._addresses: dict[str, str] = {}
         for address in (one.strip() for one in settings.models.split(",")):
             if address:
@@ -42,14 +52,17 @@ class Models:
                     self._addresses[parse_address(address).name] = address
                 except ValueError as error:
                     raise SettingsError(f"SAMEAS_MODELS: {error}") from error
-        self._controls: dict[str, tuple[Any, Any]] = {}
+        self._opened: dict[str, Model] = {}
 
     def __call__(self, wish: ModelWish) -> Extractor:
         """The extractor that asks the model of a wish."""
         from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
         from sameas.llm.memo import CallMemo
 
-        model, limiter = self._opened(self._address(wish.params.named_model))
+        model = self._open(self._address(wish.params.named_model))
+        if self._accounts is None:
+            self._accounts = AccountLimiters(self._limits, backend=wish.engine.store.backend)
+        limiter = self._accounts.of(parse_address(self._address(wish.params.named_model)))
         usual = PromptSettings()
         most = wish.params.max_tokens or usual.max_output_tokens
         return ModelExtractor(
@@ -57,6 +70,8 @@ class Models:
             model,
             control=ModelControl(limiter=limiter, memo=CallMemo(wish.engine, wish.tenant)),
             settings=PromptSettings(
+                mode=wish.params.mode or usual.mode,
+                samples=wish.params.samples or usual.samples,
                 temperature=wish.params.temperature or usual.temperature,
                 max_output_tokens=most,
                 repair_output_tokens=max(most, usual.repair_output_tokens),
@@ -64,7 +79,7 @@ class Models:
         )
 
     async def close(self) -> None:
-        for model, _ in self._controls.values():
+        for model in self._opened.values():
             await model.close()
 
     def _address(self, named: str | None) -> str:
@@ -79,19 +94,15 @@ class Models:
             raise Problem(422, "model-unknown", f"this service does not ask that model; it asks {known}")
         return self._addresses[named]
 
-    def _opened(self, address: str) -> tuple[Any, Any]:
-        from sameas.llm.limiter import CentralRateLimiterService
+    def _open(self, address: str) -> Model:
         from sameas.llm.models import open_model
         from sameas.llm.prices import load_prices
-        from sameas.llm.windows import RateLimits
 
-        known = self._controls.get(address)
-        if known is None:
+        if address not in self._opened:
             parsed = parse_address(address)
             price = load_prices(Path(self._prices) if self._prices else None).price_of(parsed.name)
-            model = open_model(address, api_key=api_key_for(parsed.provider), price=price)
-            known = self._controls[address] = (model, CentralRateLimiterService(RateLimits()))
-        return known
+            self._opened[address] = open_model(address, api_key=api_key_for(parsed.provider), price=price)
+        return self._opened[address]
 
 
 async def model_estimate(
@@ -105,7 +116,7 @@ async def model_estimate(
 
     if not isinstance(extractor, ModelExtractor):
         return None
-    found = await Estimator(OntologyIndex(ontology), extractor, settings=settings).estimate(text)
+    found = await Estimator(OntologyIndex(ontology), extractor, settings=settings, memo=extractor.memo).estimate(text)
     total = found.total
     return {
         "chunks": found.chunks,

@@ -41,6 +41,8 @@ class ExtractionParams(Wire, frozen=True, kw_only=True, rename="camel", forbid_u
     llm_model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
+    mode: Literal["two-stage", "joint"] | None = None
+    samples: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
     chunk_size: Annotated[int, msgspec.Meta(ge=100, le=100_000)] | None = None
 

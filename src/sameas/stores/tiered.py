@@ -113,6 +113,10 @@ class TieredBackend(Backend):
         self.after_fork()
         renew_after_fork(self)
 
+    @property
+    def place(self) -> object:
+        return self.inner.place
+
     def after_fork(self) -> None:
         self._lock = Lock()
         self._kept: OrderedDict[bytes, Kept] = OrderedDict()

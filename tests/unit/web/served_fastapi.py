@@ -41,6 +41,12 @@ def make_app() -> FastAPI:
         ran("look")
         return Response(headers={"Content-Length": "1234", "ETag": ETAG})
 
+    @app.head("/orders")
+    @idempotent(scope="look_at_all", methods=["HEAD"])
+    async def look_at_all() -> StreamingResponse:
+        ran("look_at_all")
+        return StreamingResponse(iter(()), media_type="text/plain")
+
     @app.delete("/orders/{id}", status_code=204)
     async def remove(id: int) -> None:
         ran("remove")

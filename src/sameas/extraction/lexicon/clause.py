@@ -15,19 +15,20 @@ from sameas.extraction.graph import Mention
 
 _AUXILIARIES = frozenset(
     """is was are were be been being am has have had having do does did got gets will would shall should may might can
-    could must ought ist war sind waren wird wurde wurden hat haben hatte est était sont fut a été es fue está ha sido
-    è fu era""".split()
+    could must ought ist war sind waren wird wurde wurden hat haben hatte est était sont fut a été es fue está
+    ha sido è fu era""".split()
 )
 _GROUP = _AUXILIARIES | frozenset(
     """also now still then later soon currently today first already eventually recently finally once again ever never
-    not no longer only even just always often since both jointly together itself himself herself themselves all thus
-    therefore however instead almost nearly hardly barely about due set likely unlikely going ready able unable willing
-    plans plan planned planning intends intended intend wants want wanted hopes hoped expects expected considers considered
-    considering seeks seeking sought aims aimed tries tried trying attempted attempts offered offers proposed proposes
-    agreed agrees prepares preparing believed thought said says reported reports announced announces confirmed confirms
-    stated rumoured rumored alleged claimed claims known denied denies denying refused refuses declined declines failed
-    fails used ceased stopped appears appeared seems seemed went on managed proceeded came began begins started continues
-    continued helped to without nicht nie niemals auch kein keine pas jamais ne no nunca non mai would-be""".split()
+    not no longer only even just always often since both jointly together itself himself herself themselves all
+    thus therefore however instead almost nearly hardly barely about due set likely unlikely going ready able
+    unable willing plans plan planned planning intends intended intend wants want wanted hopes hoped expects
+    expected considers considered considering seeks seeking sought aims aimed tries tried trying attempted
+    attempts offered offers proposed proposes agreed agrees prepares preparing believed thought said says
+    reported reports announced announces confirmed confirms stated rumoured rumored alleged claimed claims known
+    denied denies denying refused refuses declined declines failed fails used ceased stopped appears appeared
+    seems seemed went on managed proceeded came began begins started continues continued helped to without nicht
+    nie niemals auch kein keine pas jamais ne no nunca non mai would-be""".split()
 )
 _SPOKE = frozenset(
     """that said says reported announced announces confirmed confirms stated claimed claims denied denies believes
@@ -47,7 +48,9 @@ _PLAIN = rf"(?:(?!(?:{_BLOCKED})\b)[a-zß-ÿ][\w'’-]*|\d+|[^\W\d_]\w*-[a-z]\w+
 OPENING_MARKS = r"[\"“„«‘'(]"
 # "acquired the Bremen-based rival Weser Glas": what may stand between a verb and its object.
 _OBJECT_GAP = re.compile(rf"\s*(?:{_PLAIN}\s+){{0,6}}{OPENING_MARKS}?")
-_CLASS_OF = re.compile(rf"\s*(?:{_PLAIN}\s+){{0,4}}(?P<word>[a-zß-ÿ][\w-]*)\s+(?:of|von|de)\s+(?:the\s+)?{OPENING_MARKS}?")
+_CLASS_OF = re.compile(
+    rf"\s*(?:{_PLAIN}\s+){{0,4}}(?P<word>[a-zß-ÿ][\w-]*)\s+(?:of|von|de)\s+(?:the\s+)?{OPENING_MARKS}?"
+)
 _EVENT_GAP = re.compile(
     rf"(?:\s+(?:in|on|im)\s+(?:\w+\s+){{0,2}}\d{{4}},?)?\s+(?:in|at|near|bei|à|en)\s+(?:{_PLAIN}\s+){{0,3}}{OPENING_MARKS}?"
 )
@@ -71,6 +74,8 @@ _DESCRIBED = re.compile(
 )
 _BREAKS = re.compile(r"\b(?:who|which|that|whose|while|because|when|where|although|said|says|if)\b|;", re.IGNORECASE)
 _JOINED = re.compile(r"(?:\s*,\s*|\s+)(?:and|or|&|und|oder|et|y)\s+(?:the\s+)?\Z|\s*,\s*\Z", re.IGNORECASE)
+# "Acme of Bremen": a place that is no mention.
+_WHICH = re.compile(r"\s(?:of|from|in|aus)\s+[^\W\d_a-z][\w-]*(?:\s[^\W\d_a-z][\w-]*)?\s+\Z")
 _COMMA = re.compile(r"\s*,\s*")
 _CLAUSE_BEGINS = re.compile(
     r"(?:\A|[,;:–]\s*|\b(?:that|when|while|after|before|because|where|both|as|since|in\s+\d{4}|dass|weil)\s+)"
@@ -98,6 +103,7 @@ class Clause:
         self._names = names
         self._is_class = is_class
         self._last = last
+        self._groups: dict[int, int] = {}
 
     def opens(self, at: int) -> str | None:
         """What the sentence has before a place that no name stands before: a pronoun or the like, or nothing."""
@@ -106,6 +112,12 @@ class Clause:
 
     def group(self, at: int) -> int:
         """Where the auxiliaries, adverbs and governing verbs before a place begin."""
+        known = self._groups.get(at)
+        if known is None:
+            known = self._groups[at] = self._find_group(at)
+        return known
+
+    def _find_group(self, at: int) -> int:
         place = at
         for _ in range(_LONGEST_GROUP):
             word, start = self._word(place)
@@ -119,7 +131,8 @@ class Clause:
         """Whether a form of `to be` governs the participle at a place."""
         words = self._text[self.group(at) : at].lower().split()
         return any(
-            word in ("is", "was", "are", "were", "be", "been", "being", "got", "wurde", "wird", "wurden") for word in words
+            word in ("is", "was", "are", "were", "be", "been", "being", "got", "wurde", "wird", "wurden")
+            for word in words
         )
 
     def left(self, at: int, *, is_active: bool, is_participle: bool) -> Left | None:
@@ -162,7 +175,8 @@ class Clause:
         if found is None:
             return False
         head = _CLASS_BEFORE.search(self._text, max(self._start, found.start() - 40), found.start())
-        return not (found["word"].lower() in ("of", "von") and head is not None and self._is_class(head["word"]))
+        word = head["word"] if head is not None else ""
+        return not (found["word"].lower() in ("of", "von") and word.islower() and self._is_class(word))
 
     def owns(self, name: Mention) -> bool:
         """Whether a name is followed by a possessive or by a noun that makes it only a part of a longer one."""
@@ -194,7 +208,7 @@ class Clause:
 
     def _name_before(self, end: int, *, comma: bool = False) -> Mention | None:
         text = self._text
-        while end > self._start and (text[end - 1].isspace() or text[end - 1] in "\"”“»’"):
+        while end > self._start and (text[end - 1].isspace() or text[end - 1] in '"”“»’'):
             end -= 1
         if comma and end > self._start and text[end - 1] == ",":
             end -= 1
@@ -202,7 +216,7 @@ class Clause:
             end = max(self._start, text.rfind("(", self._start, end))
             while end > self._start and text[end - 1].isspace():
                 end -= 1
-        while end > self._start and text[end - 1] in "\"”“»’":
+        while end > self._start and text[end - 1] in '"”“»’':
             end -= 1
         found = self._name_at(end)
         if found is None and text[end - 1 : end].islower():
@@ -216,6 +230,9 @@ class Clause:
 
     def _adjacent(self, end: int, group: int) -> Left | None:
         name = self._name_before(end)
+        if name is None:
+            which = _WHICH.search(self._text, max(self._start, end - 60), end)
+            name = self._name_before(which.start()) if which is not None else None
         if name is None:
             return None
         head = self._head(name)

@@ -1,10 +1,13 @@
 """Dates and years as people write them, read into XML Schema's forms.
 
 Reads ISO dates and times, `1 May 1999`, `1-May-1999`, `May 1st, 1999`, `the first of May 1999`, `1 May '99`, `1. Mai
-1999`, `1 de mayo de 1999`, `May 1999`, `05/1999`, `5/1/1999` and `5/1/99` (day first, unless only month first is possible
-for this date or for another of the text and none of the text is day first), `1999年5月1日`, `44 BC`, `1990s` and a year
-alone. Of two digits for a year, those up to 29 are of this century. A day that no calendar has is not a date.
+1999`, `1 de mayo de 1999`, `May 1999`, `05/1999`, `5/1/1999` and `5/1/99` (day first, unless only month first is
+possible for this date or for another of the text and none of the text is day first), `1999年5月1日`, `44 BC`, `1990s`
+and a year alone. Of two digits for a year, those up to 29 are of this century. A day that no calendar has is not a
+date.
 """
+
+# ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
 
 import re
 from calendar import monthrange
@@ -45,7 +48,8 @@ _DATES = re.compile(
     rf"(?P<stamp>\d{{4}}-\d{{2}}-\d{{2}}[T ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?(?:Z|[+-]\d{{2}}:\d{{2}})?)"
     rf"|(?P<ymd>\d{{4}}(?P<ysep>[-/.])\d{{1,2}}(?P=ysep)\d{{1,2}})"
     rf"|(?P<dmy>\d{{1,2}}(?P<dsep>[-/.])\d{{1,2}}(?P=dsep)\d{{4}}|\d{{1,2}}/\d{{1,2}}/\d{{2}})"
-    rf"|(?P<dmonthy>(?:{_DAY}{_OF}{_MONTH},?(?:\s+(?:of|de|del))?\s+{_SHORT}|\d{{1,2}}(?P<msep>[-/ ]){_MONTH}(?P=msep)\d{{4}}))"
+    rf"|(?P<dmonthy>(?:{_DAY}{_OF}{_MONTH},?(?:\s+(?:of|de|del))?\s+{_SHORT}"
+    rf"|\d{{1,2}}(?P<msep>[-/ ]){_MONTH}(?P=msep)\d{{4}}))"
     rf"|(?P<ordinal>(?:{_ORDINAL})\s+(?:of\s+)?{_MONTH},?\s+\d{{4}})"
     rf"|(?P<monthdy>{_MONTH}\s+(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?(?:\s*,\s*|\s+){_SHORT})"
     rf"|(?P<monthordinal>{_MONTH}\s+(?:the\s+)?(?:{_ORDINAL}),?\s+\d{{4}})"

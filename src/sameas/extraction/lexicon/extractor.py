@@ -12,10 +12,11 @@ from sameas.extraction.chunking import Chunk
 from sameas.extraction.embedded import LEXICON, LEXICON_VERSION
 from sameas.extraction.extractor import Found
 from sameas.extraction.graph import Claim, Mention, Rejection
-from sameas.extraction.lexicon.association import Associator, Said, Scene
+from sameas.extraction.lexicon.association import Associator, Said
 from sameas.extraction.lexicon.coordination import with_coordinated
 from sameas.extraction.lexicon.cues import Cue, build_cues
 from sameas.extraction.lexicon.fitting import Fitting
+from sameas.extraction.lexicon.look import Scene
 from sameas.extraction.lexicon.phrases import Match, Phrases, fold
 from sameas.extraction.lexicon.pronouns import Antecedents
 from sameas.extraction.lexicon.separated import with_separated

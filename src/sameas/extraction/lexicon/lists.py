@@ -4,12 +4,15 @@ Rule: a list is closed by a conjunction before its last member. A name after it 
 clause and is no member. Members joined by `or` are alternatives: which of them it is, nobody says.
 """
 
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from sameas.extraction.graph import Mention
+from sameas.extraction.lexicon.values import STRING
 
 _AND = re.compile(
     r"\s*(?:,\s*)?(?P<word>and|or|nor|&|noch|und|oder|et|ou|y|o|e|as\s+well\s+as|和|及|、)\s*(?:(?:the|by|in|der|die|das|la|le)\s+)?\Z",
@@ -33,7 +36,9 @@ class Listed(NamedTuple):
 
 
 def listed_after(text: str, mentions: Sequence[Mention], first: Mention) -> Listed:
-    """The members that follow a name."""
+    """The members that follow a name or a text; what is said of one number or date is not said of the next."""
+    if first.kind == "literal" and first.datatype != STRING:
+        return Listed()
     at = bisect_left(mentions, first.start, key=lambda one: one.start)
     found: list[Mention] = []
     closed, edge, is_choice = 0, first, False

@@ -73,7 +73,8 @@ _NO_NAMES = frozenset(
     vous et ou mais dans sur avec pour par en de du au aux ce cette el los las una uno ella ellos y o pero
     con para por del al lo gli uno nel neither nor either nobody nothing none is are was were has have had do does did
     can could will would may might shall should must whether unless unlike like together perhaps maybe reportedly
-    allegedly apparently supposedly never not will weder nicht kein keine wenn falls ob ni si no nunca jamais""".split()
+    allegedly apparently supposedly never not suppose imagine assume assuming consider yesterday lately recently
+    formerly previously according last next weder nicht kein keine wenn falls ob ni si no nunca jamais""".split()
 )
 # The stop after these belongs to them, wherever they stand.
 _ABBREVIATED = ("Inc", "Corp", "Co", "Bros")
@@ -206,5 +207,5 @@ def _is_person(name: str) -> bool:
     """Whether a name of two to four words begins with a given name or initials."""
     if _PERSON_WORDS.fullmatch(name.replace("\n", " ")) is None:
         return False
-    first = name.split()[0]
+    first = name.split(maxsplit=1)[0]
     return first.partition("-")[0] in GIVEN_NAMES or _INITIAL.match(name) is not None

@@ -26,7 +26,9 @@ _AROUND = (
     r"|wanted|hopes?|hoped|expected|intends?|aims?|likely|unlikely|said|believed|rumou?red|alleged|denie[sd]|did|does|do|used"
     r"|nicht|nie|kein|keine|pas|jamais|auch|neither|nor|set|due|about|going|seeks?|\w+ly|\w+n['’]t)\s+)*"
 )
-_DETERMINER = r"(?:(?:the|a|an|its|his|her|their|one of the|die|der|das|ein|eine|le|la|les|un|une|el|una|no|kein|keine)\s+)?"
+_DETERMINER = (
+    r"(?:(?:the|a|an|its|his|her|their|one of the|die|der|das|ein|eine|le|la|les|un|une|el|una|no|kein|keine)\s+)?"
+)
 _ADJECTIVE = (
     r"(?:(?!(?:of|in|on|at|by|for|to|from|with|into|and|or|but|who|which|that|whose|deputy|vice|assistant|acting|wife|husband|son"
     r"|daughter|friend|than)\b)[a-zß-ÿ][\w'’-]*\s+){0,4}"
@@ -45,9 +47,11 @@ HAS_A = re.compile(
 OWNS = re.compile(rf"[\"”“»’]?['’]s?\s+{_ADJECTIVE}")
 # From a noun, or from the name it belongs to, to who it is.
 NAMELY = re.compile(
-    rf"{_BRACKET}(?:\s*[,:–]\s*|\s+{_AROUND}(?:{_BE})\s+{_AROUND}|\s+)(?:(?:the|a|an|called|named|Mr|Mrs|Ms|Dr|Prof|Herr|Frau)\.?\s+)*"
+    rf"{_BRACKET}(?:\s*[,:–]\s*|\s+{_AROUND}(?:{_BE})\s+{_AROUND}(?P<at>(?:in|at|near|bei|à|en)\s+)?|\s+)(?:(?:the|a|an|called|named|Mr|Mrs|Ms|Dr|Prof|Herr|Frau)\.?\s+)*"
     r"[\"“„«‘]?"
 )
 # From a noun that a name has to what it is: "has its headquarters in".
-LIES = re.compile(r"\s+(?:in|at|on|near|of|bei|à|en|is|was|ist|are)?\s*(?:the\s+)?(?:city\s+of\s+)?[\"“„«‘]?|,\s+")
+LIES = re.compile(
+    r"\s+(?:(?P<at>in|at|on|near|bei|à|en)|of|is|was|ist|are)?\s*(?:the\s+)?(?:city\s+of\s+)?[\"“„«‘]?|,\s+"
+)
 NOT_ALONE = re.compile(r"(?:deputy|vice|assistant|sub|non|honorary|acting|anti)[\s-]+\Z", re.IGNORECASE)

@@ -78,7 +78,7 @@ _UNIT_NAMES = {
 }
 _UNITS = {name.replace("_", " "): unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
 _SYMBOLS = {"US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
-_CODES = ("USD", "EUR", "GBP", "JPY", "CNY", "CHF", "INR", "CAD", "AUD", "SEK", "NOK", "DKK", "PLN", "CZK", "BRL", "KRW", "RMB")
+_CODES = "USD EUR GBP JPY CNY CHF INR CAD AUD SEK NOK DKK PLN CZK BRL KRW RMB".split()
 _CURRENCIES = {**_SYMBOLS, "C$": "CAD", "A$": "AUD", **{code: code for code in _CODES}, "RMB": "CNY"}
 # Written right at an amount of money: `£4bn`, `EUR 1.2m`.
 _GLUED = {"k": 3, "m": 6, "mn": 6, "mio": 6, "mm": 6, "mrd": 9, "b": 9, "bn": 9, "tn": 12, "trn": 12}
@@ -92,21 +92,23 @@ _PLAIN_NUMBER = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
     r"|\d{1,3}(?:[\u00a0\u202f\u2009' ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:\.\d+|,\d{1,2}(?!\d))?"
 )
+_SCALE = "|".join(sorted(_SCALES, key=lambda name: (-len(name), name)))
 _LETTER_UNITS = "|".join(re.escape(name) for name in sorted(_UNITS, key=lambda name: (-len(name), name)))
 _QUANTITY = re.compile(
     rf"(?=[\d+−-])(?<![\w.,/$€£¥₹])(?<!\w[-−])(?P<sign>[-−+])?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
-    rf"(?:[\s\u00a0-](?P<scale>{'|'.join(sorted(_SCALES, key=lambda name: (-len(name), name)))})\b)?"
-    rf"(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
+    rf"(?:[\s\u00a0-](?P<scale>{_SCALE})\b)?(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
     re.IGNORECASE,
 )
 _AFTER_AMOUNT = {name: unit for name, unit in _UNITS.items() if unit in _CURRENCIES.values()}
 _CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=lambda name: (-len(name), name)))
 _SCALE_LETTERS = "|".join(sorted(_GLUED, key=lambda name: (-len(name), name)))
 _MONEY_AFTER = "|".join(re.escape(name) for name in sorted(_AFTER_AMOUNT, key=lambda name: (-len(name), name)))
+_BLANK = r"[\s\u00a0\u202f]"
 _MONEY = re.compile(
-    rf"(?<![\w.,/$])(?:(?P<sign>[-−])?(?:(?P<symbol>{_CURRENCY})[\s\u00a0\u202f]?)(?P<sign_inside>[-−])?(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)"
-    rf"(?:[\s\u00a0\u202f-]?(?P<glued>{_SCALE_LETTERS})\b|[\s\u00a0-](?P<scale>{'|'.join(sorted(_SCALES, key=lambda name: (-len(name), name)))})\b)?"
-    rf"|(?P<number_first>{_PLAIN_NUMBER})(?:[\s\u00a0\u202f]?(?P<glued_first>{_SCALE_LETTERS})\.?)[\s\u00a0\u202f]?"
+    rf"(?<![\w.,/$])(?:(?P<sign>[-−])?(?:(?P<symbol>{_CURRENCY}){_BLANK}?)(?P<sign_inside>[-−])?"
+    rf"(?P<number>{_PLAIN_NUMBER})(?![.,]?\d)(?:[\s\u00a0\u202f-]?(?P<glued>{_SCALE_LETTERS})\b"
+    rf"|[\s\u00a0-](?P<scale>{_SCALE})\b)?"
+    rf"|(?P<number_first>{_PLAIN_NUMBER})(?:{_BLANK}?(?P<glued_first>{_SCALE_LETTERS})\.?){_BLANK}?"
     rf"(?P<unit_after>{_MONEY_AFTER}|{_CURRENCY})(?!\w))(?![\w/]|-\w)",
     re.IGNORECASE,
 )

@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon.dates import XSD
@@ -16,16 +17,19 @@ _QUOTED = re.compile(
         rf"{'(?<!' + chr(92) + 'w)' if left in chr(34) + '‘' else ''}{left}([^{left}{right}\n]{{1,{_LONGEST}}}){right}"
         for left, right in _PAIRS
     )
-    # A straight single quote is an apostrophe as often: it has to open a word, not stand for what is left out of one,
-    # and not close behind a plural that goes on ("the owners' club").
-    + rf"|(?<![\w'])'(?!(?:t?is|twas|em|til|cause|round|bout|n)\b)([^\s'](?:[^'\n]|(?<=\w)'(?=\w)){{1,{_LONGEST}}}?)"
+)
+# A straight single quote is an apostrophe as often: it has to open a word, not stand for what is left out of one, and
+# not close behind a plural that goes on ("the owners' club").
+_STRAIGHT = re.compile(
+    rf"(?<![\w'])'(?!(?:t?is|twas|em|til|cause|round|bout|n)\b)([^\s'](?:[^'\n]|(?<=\w)'(?=\w)){{1,{_LONGEST}}}?)"
     r"(?:(?<=[^\s's])'(?![\w'])|(?<=s)'(?=[.,;:!?)]|\s*\Z))"
 )
 
 
 def find_quotes(text: str) -> Iterator[Mention]:
     """Every quoted value, without its marks and without a comma or stop that the style put inside them."""
-    for match in _QUOTED.finditer(text):
+    straight = _STRAIGHT.finditer(text) if "'" in text else ()
+    for match in chain(_QUOTED.finditer(text), straight):
         group = match.lastindex or 0
         said = match[group]
         inner = said.strip().rstrip(",.;")

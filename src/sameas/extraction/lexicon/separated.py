@@ -3,6 +3,8 @@
 Rule: between the participle and `by` stand only dates, places and manners. Everything else ends the search.
 """
 
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
 import re
 from collections.abc import Iterable, Iterator
 
@@ -13,7 +15,9 @@ _BY = re.compile(
     r"(?:,?\s+(?:in|on|at|as|near|around|about|during|since|early|late|the|a|an|of|and(?=\s+[^\Wa-z_])|jointly|together|later"
     r"|first|originally|back|\w+ly|[^\Wa-z_][\w.'’/-]*))+?,?\s+(?=by\s)"
 )
-_MANNER = re.compile(r",?\s+(?:in|on|at|as|near|around|about|during|since|early|late|jointly|together|later|first|back|\w+ly)\b")
+_MANNER = re.compile(
+    r",?\s+(?:in|on|at|as|near|around|about|during|since|early|late|jointly|together|later|first|back|\w+ly)\b"
+)
 _FAR = 90
 _DOER = "by"
 

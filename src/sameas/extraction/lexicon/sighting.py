@@ -92,8 +92,8 @@ class Sighting:
         found.sort(key=lambda mention: mention.order)
         allowed = None if focus.is_whole else frozenset(focus.classes)
         # "the birth place of Anna": what is a part of a cue says nothing of a class.
-        inside = [(match.start, match.end) for match in cues if " " in text[match.start : match.end]]
-        free = [one for one in classes if not any(start <= one.start and one.end <= end for start, end in inside)]
+        inside = [(match.start, match.end) for match in cues if any(cue.form == "noun" for cue in match.payload)]
+        free = [one for one in classes if not any(_is_part_of(one, start, end) for start, end in inside)]
         return [self._typed(mention, text, free, allowed) for mention in found]
 
     def is_class(self, words: str) -> bool:
@@ -126,9 +126,11 @@ class Sighting:
     def _names(self, chunk: Chunk, cues: Sequence[Match[Cue]], words: set[tuple[int, int]]) -> Iterator[Mention]:
         text = chunk.text
         nouns = {match.start: match.end for match in cues if any(cue.form == "noun" for cue in match.payload)}
+        longest = {match.start: match.head or match.end for match in reversed(cues)}
         for shape in find_names(text, chunk.sentences):
             start, end = shape.start, shape.end
-            if (start, end) in words:
+            # "Headquartered in Bremen": a cue that opens a sentence.
+            if (start, end) in words or longest.get(start, 0) > end:
                 continue
             role_end = nouns.get(start, end)
             # "Director Jane Doe": the role is a cue, the name follows.
@@ -167,7 +169,6 @@ class Sighting:
                 return iris[0]
         return ""
 
-
     def _agrees(self, mention: Mention, iri: str) -> bool:
         """Whether the shape of a name does not contradict a class."""
         kind = self._kinds.kind_of(iri)
@@ -193,6 +194,10 @@ class _Taken:
 
 def _inside(start: int, end: int, name: Mention) -> bool:
     return name.start <= start and end <= name.end and (name.start, name.end) != (start, end)
+
+
+def _is_part_of(match: Match[str], start: int, end: int) -> bool:
+    return start <= match.start and match.end <= end and (match.start, match.end) != (start, end)
 
 
 def _beside_cues(text: str, cues: Sequence[Match[Cue]]) -> Iterator[Mention]:

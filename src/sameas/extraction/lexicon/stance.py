@@ -5,7 +5,10 @@ doubt is enough: a claim that may be one goes to the ledger with its reason, not
 beside it does not count. `not only` denies nothing, and `went on to found` is a fact.
 """
 
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
 import re
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Stance: TypeAlias = Literal["", "negated", "hedged", "no_longer"]
@@ -75,12 +78,35 @@ def stance_of(lead: str, inner: str, trail: str, *, group: str = "") -> Stance:
     `lead` is what stands before the claim's first end, `inner` what stands between its ends, the cue left out, `group`
     the words right before a verb, and `trail` the rest of the sentence.
     """
-    if _NO_LONGER.search(inner) or _OVER_AFTER.match(trail):
+    first, second, third = _between(inner), _before(lead), _after(trail)
+    answers: tuple[Stance, ...] = ("no_longer", "negated", "hedged")
+    for answer in answers:
+        if answer in (first, second, third):
+            return answer
+    return "hedged" if _ALMOST.search(group) or (_TO.search(group) and not _IT_HAPPENED.search(group)) else ""
+
+
+# The same few words stand between most ends.
+@lru_cache(maxsize=4096)
+def _between(inner: str) -> Stance:
+    if _NO_LONGER.search(inner):
         return "no_longer"
-    if _NEGATED.search(inner) or _DENIED_BEFORE.search(lead) or _DENIED_AFTER.match(trail) or _TAKEN_BACK.search(trail):
+    if _NEGATED.search(inner):
         return "negated"
-    if _HEDGED.search(inner) or _ALMOST.search(group) or (_TO.search(group) and not _IT_HAPPENED.search(group)):
-        return "hedged"
-    if _DOUBTED_BEFORE.search(lead) or _DOUBTED_AFTER.search(trail) or _QUESTION.search(trail):
-        return "hedged"
-    return ""
+    return "hedged" if _HEDGED.search(inner) else ""
+
+
+@lru_cache(maxsize=4096)
+def _before(lead: str) -> Stance:
+    if _DENIED_BEFORE.search(lead):
+        return "negated"
+    return "hedged" if _DOUBTED_BEFORE.search(lead) else ""
+
+
+@lru_cache(maxsize=4096)
+def _after(trail: str) -> Stance:
+    if _OVER_AFTER.match(trail):
+        return "no_longer"
+    if _DENIED_AFTER.match(trail) or _TAKEN_BACK.search(trail):
+        return "negated"
+    return "hedged" if _DOUBTED_AFTER.search(trail) or _QUESTION.search(trail) else ""

@@ -6,14 +6,17 @@ memo of calls: the same command goes on from there.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from sameas.extraction.graph import KnowledgeGraph, Relation
 from sameas.extraction.learning.corpus import Part
 from sameas.extraction.learning.examples import Example
 from sameas.extraction.learning.scoring import Prediction, Scores, mean, score
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.prompted.asking import together
 from sameas.extraction.prompted.extractor import ModelExtractor
 from sameas.extraction.usage import joined
 from sameas.identity.key import compute_idempotency_key, normalize_text
@@ -23,12 +26,14 @@ from sameas.ontology.index import OntologyIndex
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """One ontology's figures: its scores, how many sentences could not be done, and what was spent on all."""
+    """One ontology's figures: its scores, how many sentences could not be done and why, and what was spent on all."""
 
     name: str
     scores: Scores
     failed: int
     usage: UsageRow
+    missing: Counter[str] = field(default_factory=Counter)
+    """The sentences that could not be done, by the code of the first thing that was missing."""
 
 
 def shots_of(part: Part, index: OntologyIndex) -> list[Example]:
@@ -56,17 +61,17 @@ class Evaluation:
         """Score the split, or the first texts of it."""
         examples = self._part.held_out(self._split)[:texts]
         # One failure ends the others: an error that is not a chunk's is everybody's.
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._sentence(example)) for example in examples]
-        done = [task.result() for task in tasks]
+        done = await together([partial(self._sentence, example) for example in examples]) if examples else []
+        missing = Counter(code for _, code, _ in done if code)
         return ModelRow(
             name=self._part.name,
             scores=score((prediction for prediction, _, _ in done), self._part.schema),
-            failed=sum(failed for _, failed, _ in done),
+            failed=missing.total(),
+            missing=missing,
             usage=added(joined(*(usage for _, _, usage in done)), stage="total", model=self._extractor.model.name),
         )
 
-    async def _sentence(self, example: Example) -> tuple[Prediction, bool, tuple[UsageRow, ...]]:
+    async def _sentence(self, example: Example) -> tuple[Prediction, str, tuple[UsageRow, ...]]:
         ontology = self._index.ontology
         async with self._slots:
             key = compute_idempotency_key(
@@ -74,7 +79,7 @@ class Evaluation:
             )
             result = await self._pipeline.run(example.text, key=str(key), formats=())
         triples = predicted(result.graph, normalize_text(example.text))
-        return Prediction(example, tuple(triples)), bool(result.missing), result.usage
+        return Prediction(example, tuple(triples)), result.missing[0].code if result.missing else "", result.usage
 
 
 def predicted(graph: KnowledgeGraph, text: str) -> Iterator[tuple[str, str, str]]:

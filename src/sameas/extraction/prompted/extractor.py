@@ -21,18 +21,18 @@ from sameas.extraction.prompted.control import ModelControl
 from sameas.extraction.prompted.examples import ExampleBook
 from sameas.extraction.prompted.prompt import prompt
 from sameas.extraction.prompted.questions import Questions
-from sameas.extraction.prompted.reading import Read, Reader, read_things
+from sameas.extraction.prompted.reading import Read, Reader, Thing, read_things
 from sameas.extraction.prompted.replies import (
     EntityReply,
     GroundingReply,
     JointReply,
     RelationReply,
-    read_reply,
 )
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.extraction.prompted.signatures import Menu, Signatures
 from sameas.extraction.usage import joined
 from sameas.llm.ledger import UsageRow
+from sameas.llm.memo import CallMemo
 from sameas.llm.models import Model
 from sameas.llm.supervisor import RequestSupervisor
 from sameas.ontology.focus import Focus
@@ -73,6 +73,11 @@ class ModelExtractor:
         return VERSION
 
     @property
+    def memo(self) -> CallMemo | None:
+        """What remembers the calls that were made."""
+        return self._control.memo
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         return prompt_identity(
             self._model.name,
@@ -95,15 +100,11 @@ class ModelExtractor:
         return self._questions
 
     @property
-    def has_second_model(self) -> bool:
-        return self._grounding_model is not None
+    def second_model(self) -> Model | None:
+        return self._grounding_model
 
     def menu(self, focus: Focus) -> Menu:
         return self._signatures.menu(focus)
-
-    def read_entities(self, chunk: Chunk, menu: Menu, replies: Sequence[str]) -> tuple[Mention, ...]:
-        """The mentions of answers that are known already."""
-        return self.mentions(chunk, menu, [read_reply(text, EntityReply) for text in replies]).mentions
 
     def mentions(self, chunk: Chunk, menu: Menu, replies: Sequence[EntityReply]) -> Read:
         """What the answers agree on, with places in the text."""
@@ -113,6 +114,39 @@ class ModelExtractor:
         return self._reader.mentions(
             chunk, names, [value.what for value in values if value.what], with_values=menu.takes_values
         )
+
+    def claims(
+        self, chunk: Chunk, menu: Menu, things: Sequence[Thing], replies: Sequence[RelationReply]
+    ) -> tuple[Claim, ...]:
+        """The facts between things that the answers agree on, with places in the text."""
+        facts = self._agree(
+            [
+                [
+                    Said((one.subject, menu.property_at(one.property), one.object), one.confidence)
+                    for one in reply.relations
+                ]
+                for reply in replies
+            ]
+        )
+        return tuple(self._reader.claims(chunk, things, facts))
+
+    def joint(self, chunk: Chunk, menu: Menu, replies: Sequence[JointReply]) -> tuple[Read, tuple[Claim, ...]]:
+        """The names and the facts of answers that give both."""
+        names = self._agree([[_typed(one, menu) for one in reply.entities] for reply in replies])
+        facts = self._agree(
+            [
+                [
+                    Said((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), one.confidence)
+                    for one in reply.relations
+                ]
+                for reply in replies
+            ]
+        )
+        read, claims = self._reader.joint(chunk, names, facts)
+        return read, tuple(claims)
+
+    def _agree(self, samples: list[list[Said[Any]]]) -> list[Any]:
+        return agree(samples, minimum=self._settings.minimum_agreement)
 
     def bind(self, run: RunLink) -> "RunningExtractor":
         """The extractor with a budget, accounts and a listener of its own."""
@@ -163,12 +197,9 @@ class RunningExtractor:
         self._owner = owner
         self._settings = owner._settings
         self._questions = owner._questions
-        self._reader = owner._reader
         self._supervisors = supervisors
         self._asker = Asker(supervisors[0], self._settings)
-        # The second model is asked once: its answer is a check, not a vote.
-        single = msgspec.structs.replace(self._settings, samples=1, ask_confidence=False)
-        self._second = Asker(supervisors[-1], single) if len(supervisors) > 1 else None
+        self._second = Asker(supervisors[-1], self._settings.of_second) if len(supervisors) > 1 else None
 
     @property
     def name(self) -> str:
@@ -211,16 +242,7 @@ class RunningExtractor:
             return Found()
         messages = self._questions.relations(chunk, menu, things)
         replies = await self._asker.samples("relation_extraction", messages, RelationReply)
-        facts = self._agree(
-            [
-                [
-                    Said((one.subject, menu.property_at(one.property), one.object), one.confidence)
-                    for one in reply.relations
-                ]
-                for reply in replies
-            ]
-        )
-        return Found(tuple(self._reader.claims(chunk, things, facts)))
+        return Found(self._owner.claims(chunk, menu, things, replies))
 
     async def verify(self, chunk: Chunk, claims: Sequence[Claim]) -> tuple[bool, ...]:
         """What the second model says of each claim; all stand where there is none."""
@@ -237,21 +259,8 @@ class RunningExtractor:
 
     async def _joint(self, chunk: Chunk, menu: Menu, messages: Any) -> Found[Mention]:
         replies = await self._asker.samples("entity_extraction", messages, JointReply)
-        names = self._agree([[_typed(one, menu) for one in reply.entities] for reply in replies])
-        facts = self._agree(
-            [
-                [
-                    Said((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), one.confidence)
-                    for one in reply.relations
-                ]
-                for reply in replies
-            ]
-        )
-        read, claims = self._reader.joint(chunk, names, facts)
-        return Found(read.mentions, claims=tuple(claims), rejected=read.rejected)
-
-    def _agree(self, samples: list[list[Said[Any]]]) -> list[Any]:
-        return agree(samples, minimum=self._settings.minimum_agreement)
+        read, claims = self._owner.joint(chunk, menu, replies)
+        return Found(read.mentions, claims=claims, rejected=read.rejected)
 
 
 def prompt_identity(

@@ -37,6 +37,11 @@ class PromptSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError("max_output_tokens must be at least 1, and repair_output_tokens no less")
 
     @property
+    def of_second(self) -> "PromptSettings":
+        """Those of the second model: it is asked once, because its answer is a check and not a vote."""
+        return msgspec.structs.replace(self, samples=1, ask_confidence=False)
+
+    @property
     def heat(self) -> float:
         """The temperature of a question."""
         return self.temperature if self.samples == 1 else self.sample_temperature

@@ -4,6 +4,7 @@ import asyncio
 from decimal import Decimal
 
 import msgspec
+import pytest
 
 from sameas import open_async_store
 from sameas.extraction.chunking import ChunkSettings
@@ -30,15 +31,15 @@ ORACLE = Oracle(
 class LocalModel:
     """Answers from the oracle and counts what it was asked."""
 
-    name = "local:oracle"
-    price = Price(input=Decimal(1), output=Decimal(2))
-
-    def __init__(self) -> None:
+    def __init__(self, name: str = "local:oracle", *, price: int = 1, tokens_each: int = 1) -> None:
+        self.name = name
+        self.price = Price(input=Decimal(price), output=Decimal(2 * price))
+        self._tokens_each = tokens_each
         self.asked = 0
         self.tokens = 0
 
     def count_tokens(self, text: str) -> int:
-        return len(text) // 4 + 1
+        return (len(text) // 4 + 1) * self._tokens_each
 
     async def ask(self, ask: Ask) -> Reply:
         self.asked += 1
@@ -50,13 +51,15 @@ class LocalModel:
         pass
 
 
-async def estimated(model: LocalModel, *, run_first: bool, **prompts) -> Estimate:
+async def estimated(model: LocalModel, *, run_first: bool, second: LocalModel | None = None, **prompts) -> Estimate:
     async with open_async_store("memory://") as store:
         memo = CallMemo(AsyncEngine(store))
         control = ModelControl(
             limiter=CentralRateLimiterService(RateLimits(requests_per_minute=10**6, tokens_per_minute=10**9)), memo=memo
         )
-        extractor = ModelExtractor(INDEX, model, control=control, settings=PromptSettings(**prompts))
+        extractor = ModelExtractor(
+            INDEX, model, control=control, settings=PromptSettings(**prompts), grounding_model=second
+        )
         if run_first:
             await Pipeline(index=INDEX, extractor=extractor, settings=SETTINGS).run(TEXT, key="k")
         return await Estimator(INDEX, extractor, settings=SETTINGS, memo=memo).estimate(TEXT)
@@ -83,3 +86,24 @@ def test_what_is_remembered_costs_nothing() -> None:
     estimate = asyncio.run(estimated(model, run_first=True))
     assert model.asked == 10
     assert (estimate.total.calls, estimate.total.known, estimate.cost) == (0, 10, Decimal(0))
+
+
+@pytest.mark.parametrize("mode", ["two-stage", "joint"])
+def test_a_second_model_has_its_own_price_and_its_own_count(mode: str) -> None:
+    alone = asyncio.run(estimated(LocalModel(), run_first=False, mode=mode))
+    second = LocalModel("local:second", price=100, tokens_each=2)
+    both = asyncio.run(estimated(LocalModel(), run_first=False, second=second, mode=mode))
+    checked = next(stage for stage in both.stages if stage.stage == "grounding")
+    assert (checked.model, checked.calls) == ("local:second", 5)
+    assert checked.cost == second.price.cost(input_tokens=checked.input_tokens, output_tokens=checked.output_tokens)
+    assert both.cost == alone.cost + checked.cost
+    equal = asyncio.run(estimated(LocalModel(), run_first=False, second=LocalModel("local:second"), mode=mode))
+    assert checked.input_tokens > 1.5 * equal.stages[-1].input_tokens
+
+
+@pytest.mark.parametrize("mode", ["two-stage", "joint"])
+def test_what_a_second_model_said_is_remembered_too(mode: str) -> None:
+    first, second = LocalModel(), LocalModel("local:second", price=100)
+    estimate = asyncio.run(estimated(first, run_first=True, second=second, mode=mode))
+    assert second.asked == 5
+    assert (estimate.total.calls, estimate.total.known, estimate.cost) == (0, first.asked + 5, Decimal(0))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.durable_file import sweep, write_durably
+from sameas.extraction.durable_file import sweep, write_durably, writing
 
 
 def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +36,17 @@ def test_what_a_killed_writer_left_is_swept_up(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").write_bytes(b"{}")
     sweep(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["metadata.json"]
+
+
+def test_a_file_that_comes_in_pieces_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_durably(path, b"old")
+    with pytest.raises(ZeroDivisionError), writing(path) as file:
+        file.write(b"half of the new")
+        raise ZeroDivisionError
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"old")]
+    with writing(path) as file:
+        file.write(b"new ")
+        assert path.read_bytes() == b"old"
+        file.write(b"content")
+    assert path.read_bytes() == b"new content"
