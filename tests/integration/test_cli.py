@@ -610,6 +610,18 @@ def test_eval_scores_the_ontologies_of_a_corpus(sameas, folder):
     assert "split 'test'" in sameas(*one, "--split", "test", code=4).stderr
 
 
+def test_eval_scores_a_file_with_any_ontology(sameas, folder):
+    lines = (EXAMPLE / "examples.jsonl").read_text("utf-8").splitlines()
+    (folder / "train.jsonl").write_text("\n".join(lines[:24]) + "\n", "utf-8")
+    (folder / "test.jsonl").write_text("\n".join(lines[24:34]) + "\n", "utf-8")
+    one = ("eval", "test.jsonl", "--ontology", "company.ttl", "--train", "train.jsonl")
+    (row,) = map(json.loads, sameas(*one, "--json").stdout.splitlines())
+    assert (row["name"], row["examples"], row["scores"]["texts"]) == ("test", 24, 10)
+    assert row["scores"]["conformance"] == 1.0
+    assert "Name its ontology" in sameas("eval", "test.jsonl", code=4).stderr
+    assert "no such file of examples" in sameas(*one[:-1], "none.jsonl", code=4).stderr
+
+
 def test_eval_of_a_folder_that_is_none_is_an_error(sameas):
     assert "is not a folder" in sameas("eval", "nowhere", code=4).stderr
 

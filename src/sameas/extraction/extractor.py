@@ -76,6 +76,8 @@ class RunLink(msgspec.Struct, frozen=True, kw_only=True):
     """Told what the control services say while they work."""
     spent: tuple[UsageRow, ...] = ()
     """What earlier attempts at the run have spent."""
+    on_spent: Callable[[UsageRow], None] | None = None
+    """Told the accounts of a stage whenever they change, with the calls under way in them."""
     concurrency: int | None = None
     """How many chunks may wait for an answer at once; the run works on more, so that their questions are ready."""
 

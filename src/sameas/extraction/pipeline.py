@@ -74,6 +74,11 @@ T = TypeVar("T")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 PIPELINE_VERSION = "1"
+_NO_NAME_HAS_A_CLASS = (
+    "Names were found, but none of them got a class, so the graph is empty; rejected.json lists them as no_type. Add to "
+    "the ontology a class such as person, organization or place with rdfs:label, class labels that the text uses beside "
+    "names, the names themselves as individuals, or rdfs:domain and rdfs:range of the properties that the text speaks of."
+)
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -254,6 +259,7 @@ class _Run:
                 chunks=len(self._chunks),
                 on_signal=self._tell,
                 spent=self._meter.before,
+                on_spent=self._meter.on_spent,
                 concurrency=self._settings.concurrency,
             )
             self._extractor = self._bound = self._extractor.bind(link)
@@ -322,6 +328,8 @@ class _Run:
     def _graph(self, resolution: Resolution, relations: AssembledRelations) -> FoundGraph:
         # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
         self._rejected.forgive("no_type", where=resolution.is_named)
+        if not len(resolution.entities) and any(one.code == "no_type" for one in self._rejected):
+            self._notes.add(_NO_NAME_HAS_A_CLASS)
         return FoundGraph(resolution.entities, relations, self._rejected, tuple(sorted(self._notes)))
 
     def _finish(self, graph: Graph, outputs: SpooledOutputs) -> ExtractionResult:

@@ -44,7 +44,9 @@ from sameas.extraction.metadata import (
 from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
 from sameas.extraction.run_folder import RunFolder, RunReplacedError, Write
+from sameas.extraction.spending import SpendingFile
 from sameas.extraction.usage import Meter, joined
+from sameas.llm.ledger import UsageRow, added
 from sameas.once.context import Context
 
 # A run that fails again and again must not grow its metadata without end.
@@ -91,7 +93,9 @@ class RunAttempt:
         if previous is not None and previous.fence > context.fence:
             raise RunReplacedError
         self._journal = folder.open_journal(anew=not goes_on)
-        self.meter = Meter(previous.usage if previous is not None and goes_on else ())
+        self._spending = SpendingFile(folder.path)
+        spent = self._spending.read(previous.usage) if previous is not None and goes_on else ()
+        self.meter = Meter(spent, on_spent=self._note_spent)
         self._metadata = RunMetadata(
             idempotency_key=plan.key,
             status="pending",
@@ -158,6 +162,7 @@ class RunAttempt:
 
     def close(self) -> None:
         self._journal.close()
+        self._spending.close()
 
     def finish(self, result: ExtractionResult, graph: Graph) -> RunMetadata:
         """The run came to its end: write what it found, and say whether that is all."""
@@ -209,6 +214,12 @@ class RunAttempt:
         took = max(0, round((now - seconds_of(self._metadata.started_at)) * 1000))
         self._metadata = replace(self._metadata, completed_at=instant(now), duration_ms=took)
         self._write()
+        self._spending.end()
+
+    def _note_spent(self, row: UsageRow) -> None:
+        before = [one for one in self.meter.before if (one.stage, one.model) == (row.stage, row.model)]
+        if not self._context.lost:
+            self._spending.note(added((*before, row), stage=row.stage, model=row.model))
 
     def _happened(self, kind: AuditType, **data: object) -> None:
         event = AuditEvent(timestamp=instant(self._clock()), type=kind, data=data)
@@ -224,6 +235,7 @@ class RunAttempt:
             raise RunReplacedError
         self._metadata = replace(self._metadata, usage=joined(self.meter.before, self.meter.read()))
         self._folder.write_metadata(self._metadata)
+        self._spending.begin()
 
 
 def _digest_of(path: Path) -> FileDigest:

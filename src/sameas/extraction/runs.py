@@ -38,6 +38,7 @@ from sameas.extraction.results import ResultTables
 from sameas.extraction.run_folder import RunDamagedError, RunFolder, size_of
 from sameas.extraction.run_record import RunRecords
 from sameas.extraction.size_bound import Kept, is_look_due, least_recent
+from sameas.extraction.spending import SpendingFile
 from sameas.identity.key import key_prefix
 
 __all__ = ["Rescan", "Run", "RunAmbiguousError", "RunDamagedError", "RunMetadata", "RunNotFoundError", "Runs"]
@@ -282,7 +283,10 @@ class Runs:
     def _say_ended(self, folder: RunFolder, metadata: RunMetadata) -> None:
         now = instant(self._clock())
         error = AuditError(timestamp=now, type="internal_error", message="its worker ended without a word")
-        folder.write_metadata(replace(metadata, status="partial", completed_at=now, errors=(*metadata.errors, error)))
+        usage = SpendingFile(folder.path).read(metadata.usage)
+        folder.write_metadata(
+            replace(metadata, status="partial", completed_at=now, errors=(*metadata.errors, error), usage=usage)
+        )
 
     def _keys(self) -> tuple[str, ...]:
         try:

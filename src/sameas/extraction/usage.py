@@ -8,9 +8,12 @@ from sameas.llm.ledger import UsageRow, added
 class Meter:
     """Reads what a run has spent; nothing until an extractor that spends is at work."""
 
-    def __init__(self, before: tuple[UsageRow, ...] = ()) -> None:
+    def __init__(
+        self, before: tuple[UsageRow, ...] = (), *, on_spent: Callable[[UsageRow], None] | None = None
+    ) -> None:
         self.before = before
         """What earlier attempts at the run have spent."""
+        self.on_spent = on_spent
         self._read: Callable[[], tuple[UsageRow, ...]] | None = None
 
     def attach(self, read: Callable[[], tuple[UsageRow, ...]]) -> None:

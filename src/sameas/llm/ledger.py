@@ -1,10 +1,11 @@
 """What a run's calls used, by stage and model, and what the memo saved.
 
 Rule: only what was really used counts, in tokens as the server told them, or as counted here where it told nothing
-(`unreported`). A cost that is not known is None and never 0.
+(`unreported`). A cost that is not known is None and never 0. Whoever keeps accounts for the case of a sudden end is told
+of every change, with the calls under way as sent and not answered.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 import msgspec
@@ -69,13 +70,38 @@ def added(rows: Iterable[UsageRow], *, stage: str, model: str) -> UsageRow:
 class UsageLedger:
     """Collects what the calls of one run used."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_change: Callable[[UsageRow], None] | None = None) -> None:
         self._rows: dict[tuple[str, str], UsageRow] = {}
+        self._sent: dict[tuple[str, str], list[UsageRow]] = {}
+        self._on_change = on_change
+
+    def began(self, stage: str, model: str, *, sent: Usage, price: Price | None) -> UsageRow:
+        """A call is under way; show what this gives to `called`."""
+        row = UsageRow(
+            stage=stage,
+            model=model,
+            calls=1,
+            failed=1,
+            unreported=1,
+            input_tokens=sent.input_tokens,
+            cost=cost_of(sent, price),
+        )
+        self._sent.setdefault((stage, model), []).append(row)
+        self._tell(stage, model)
+        return row
 
     def called(
-        self, stage: str, model: str, *, usage: Usage | None, price: Price | None, waited: float, has_reply: bool
+        self,
+        begun: UsageRow,
+        *,
+        usage: Usage | None,
+        price: Price | None,
+        waited: float,
+        has_reply: bool,
     ) -> None:
-        """A call was made; `usage` is None where a failed one used nothing."""
+        """A call has ended; `usage` is None where a failed one used nothing."""
+        stage, model = begun.stage, begun.model
+        self._sent[stage, model].remove(begun)
         spent = usage or Usage(0, 0, reported=True)
         self._add(
             UsageRow(
@@ -110,6 +136,13 @@ class UsageLedger:
         key = row.stage, row.model
         kept = self._rows.get(key)
         self._rows[key] = row if kept is None else added((kept, row), stage=row.stage, model=row.model)
+        self._tell(*key)
+
+    def _tell(self, stage: str, model: str) -> None:
+        if self._on_change is not None:
+            kept = self._rows.get((stage, model))
+            rows = [*([] if kept is None else [kept]), *self._sent.get((stage, model), ())]
+            self._on_change(added(rows, stage=stage, model=model))
 
 
 def cost_of(usage: Usage, price: Price | None) -> Decimal | None:

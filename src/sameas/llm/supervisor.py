@@ -6,9 +6,10 @@ time and never in vain. The supervisor names how the run ended; it never decides
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import cast
 
@@ -16,7 +17,7 @@ import msgspec
 
 from sameas.llm.budget import Reservation, TokenBudgetService
 from sameas.llm.errors import CallRefused
-from sameas.llm.ledger import UsageLedger, UsageReport, cost_of
+from sameas.llm.ledger import UsageLedger, UsageReport, UsageRow, cost_of
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo, Check
 from sameas.llm.models import Ask, Model, ModelError, Reply, Usage
@@ -97,7 +98,8 @@ class RequestSupervisor:
     `retries` is how often a failed call is made again; calls that the server refused only for being too many
     (`rate_limited`) have `patience` of their own, because the limiter makes them wait. `timeouts` apply where no stage
     is timing the work already, as the pipeline does. `at_once` bounds the calls under way, so that more may be got
-    ready: who waits for its turn has its ask looked up, claimed and counted, and has reserved nothing yet.
+    ready: who waits for its turn has its ask looked up, claimed and counted, and has reserved nothing yet. `on_spent` is
+    told the accounts of a stage whenever they change, with the calls under way in them.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class RequestSupervisor:
         backoff: Backoff | None = None,
         random: Random | None = None,
         at_once: int | None = None,
+        on_spent: Callable[[UsageRow], None] | None = None,
     ) -> None:
         if retries < 0 or patience < 0:
             raise ValueError("retries and patience must not be negative")
@@ -135,7 +138,7 @@ class RequestSupervisor:
         self._patience = patience
         self._backoff = backoff or Backoff()
         self._random = random or Random()
-        self._ledger = UsageLedger()
+        self._ledger = UsageLedger(on_change=on_spent)
         self._stopped_by: set[str] = set()
         self._locked_out: ModelError | None = None
         self._turns = None if at_once is None else asyncio.Semaphore(at_once)
@@ -245,6 +248,9 @@ class RequestSupervisor:
         reservation = None if self._budget is None else self._budget.reserve(plan.stage, plan.tokens, cost=plan.cost)
         try:
             async with self._limiter.slot(self._run_id, plan.tokens, on_signal=self._listener) as permit:
+                sent = Usage(plan.input_tokens, 0, reported=False)
+                begun = self._ledger.began(plan.stage, self.model.name, sent=sent, price=self.model.price)
+                settle = partial(self._settle, begun, reservation, waited=permit.waited_seconds)
                 try:
                     with working():
                         reply = await self.model.ask(plan.ask)
@@ -252,17 +258,16 @@ class RequestSupervisor:
                     # Whoever waits for a turn would be refused for the same reason.
                     if error.code == "auth":
                         self._locked_out = error
-                    self._settle(plan, reservation, error.usage, waited=permit.waited_seconds, has_reply=False)
+                    settle(error.usage, has_reply=False)
                     raise
                 except asyncio.CancelledError:
                     # What was sent was read, as far as anybody knows.
-                    sent = Usage(plan.input_tokens, 0, reported=False)
                     if hard_limit_passed():
                         permit.failed(ModelError("no reply within the stage's time", code="timeout", usage=sent))
-                    self._settle(plan, reservation, sent, waited=permit.waited_seconds, has_reply=False)
+                    settle(sent, has_reply=False)
                     raise
                 permit.reconcile(reply.usage.total_tokens)
-                self._settle(plan, reservation, reply.usage, waited=permit.waited_seconds, has_reply=True)
+                settle(reply.usage, has_reply=True)
                 return reply
         finally:
             if reservation is not None:
@@ -270,10 +275,10 @@ class RequestSupervisor:
                 reservation.release()
 
     def _settle(
-        self, plan: _Plan, reservation: Reservation | None, usage: Usage | None, *, waited: float, has_reply: bool
+        self, begun: UsageRow, reservation: Reservation | None, usage: Usage | None, *, waited: float, has_reply: bool
     ) -> None:
         price = self.model.price
-        self._ledger.called(plan.stage, self.model.name, usage=usage, price=price, waited=waited, has_reply=has_reply)
+        self._ledger.called(begun, usage=usage, price=price, waited=waited, has_reply=has_reply)
         if reservation is not None and usage is not None:
             reservation.settle(usage.total_tokens, cost=cost_of(usage, price) or Decimal(0))
 

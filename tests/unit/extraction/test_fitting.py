@@ -98,7 +98,31 @@ def test_a_pattern_with_words_around_it_needs_them() -> None:
     assert (cues["into"].before, cues["into"].after) == ("from", "flows")
 
 
+def test_a_verb_and_its_passive_are_cues_that_lie_the_other_way_round() -> None:
+    index = index_of(':p a owl:ObjectProperty ; rdfs:label "acquired" . :q a owl:ObjectProperty ; rdfs:label "made by" .')
+    cues = {(phrase, cue.property[-1]): cue.form for phrase, cue in build_cues(index)}
+    assert cues["acquired", "p"] == cues["acquire", "p"] == "subject_first"
+    assert cues["acquired by", "p"] == "object_first"
+    assert cues["made by", "q"] == "subject_first"
+    assert cues["makes", "q"] == "object_first"
+
+
+def test_what_somebody_found_is_not_what_somebody_founds() -> None:
+    assert "found" not in verb_forms("founded")
+
+
+def test_a_range_that_classes_restrict_is_used_where_the_property_has_none() -> None:
+    index = index_of(
+        ":Man a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :born ; owl:allValuesFrom xsd:date ] ."
+        ":born a owl:DatatypeProperty ."
+    )
+    fit = ValueFit(index)
+    assert fit.fit(literal("1999-05-01", "date"), "http://e/born") is not None
+    assert fit.fit(literal("word", "string"), "http://e/born") is None
+
+
 def test_verbs_are_bent() -> None:
+    assert {"acquire", "acquires", "acquired", "acquiring"} <= set(verb_forms("acquired"))
     assert set(verb_forms("works")) == {"work", "works", "worked", "working"}
     assert {"wrote", "written", "writes"} <= set(verb_forms("writes"))
     assert {"carry", "carries", "carried"} <= set(verb_forms("carried"))

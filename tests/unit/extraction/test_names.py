@@ -23,6 +23,12 @@ def names(text: str) -> list[str]:
         ("It is a 2008 Israeli drama.", []),
         ("Drug Testing and Analysis is a journal.", ["Drug Testing and Analysis"]),
         ("On Monday we met Jean-Luc.", ["Jean-Luc"]),
+        ("Jasper Robotics Inc. met Acme Ltd. in Ulm.", ["Jasper Robotics Inc.", "Acme Ltd.", "Ulm"]),
+        ("He met Acme Ltd.", ["Acme Ltd"]),
+        ("Neither Acme AG nor Globex AG left.", ["Acme AG", "Globex AG"]),
+        ("Acme AG CEO Kim left.", ["Acme AG", "CEO Kim"]),
+        ("Anna Keller of Acme GmbH & Co. KG left.", ["Anna Keller", "Acme GmbH & Co. KG"]),
+        ("They make the Polaris 40.", ["Polaris 40"]),
     ],
 )
 def test_names_are_seen(text: str, expected: list[str]) -> None:
@@ -38,6 +44,10 @@ def test_names_are_seen(text: str, expected: list[str]) -> None:
         ("Walked along Lake Geneva.", "place"),
         ("They live in Ulm.", "somewhere"),
         ("We asked Ulm.", ""),
+        ("We asked Anna Keller.", "person"),
+        ("We asked J. R. Smith.", "person"),
+        ("We asked Otto Park.", "place"),
+        ("We asked Weser Glas.", ""),
     ],
 )
 def test_a_shape_suggests_a_kind(text: str, kind: str) -> None:

@@ -97,6 +97,15 @@ def test_a_name_that_its_own_chunk_gives_no_class_is_known_from_another() -> Non
     assert [one.code for one in run(silent, pipeline).graph.rejected if one.subject == "Aglaia Stone"] == ["no_type"]
 
 
+def test_names_that_all_have_no_class_are_told_with_what_to_add() -> None:
+    silent = "Nobody had heard of it before, and yet Aglaia Stone slept until noon while it was raining outside."
+    pipeline = Pipeline(index=INDEX, extractor=LexiconExtractor(INDEX))
+    (note,) = run(silent, pipeline).graph.notes
+    assert "no_type" in note
+    assert "rdfs:label" in note
+    assert run(f"{silent} She met Alice Stone.", pipeline).graph.notes == ()
+
+
 def test_every_span_is_exact_in_the_callers_own_text() -> None:
     original = "\r\n  " + TEXT.replace("\n", " \t\r\n").replace("Zürich", "Zu\u0308rich 👩\u200d🚀") + " \r\n"
     graph = run(original).graph

@@ -31,6 +31,14 @@ from sameas.extraction.lexicon.quotes import find_quotes
         ("AD 79", "0079", "gYear"),
         ("1 BC", "0000", "gYear"),
         ("4 July", "--07-04", "gMonthDay"),
+        ("4-May-1970", "1970-05-04", "date"),
+        ("05/14/70", "1970-05-14", "date"),
+        ("14/5/21", "2021-05-14", "date"),
+        ("4 May '70", "1970-05-04", "date"),
+        ("May 4, '70", "1970-05-04", "date"),
+        ("fourth of May 1970", "1970-05-04", "date"),
+        ("May the twenty-first, 1970", "1970-05-21", "date"),
+        ("05/1970", "1970-05", "gYearMonth"),
         ("1990s", "1990s", "string"),
     ],
 )
@@ -39,6 +47,19 @@ def test_a_date_is_read(said: str, value: str, datatype: str) -> None:
     (found,) = find_dates(text)
     assert (found.value, found.datatype) == (value, XSD + datatype)
     assert text[found.start : found.end] == found.text == said
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3/4/1999", ["1999-04-03"]),
+        ("3/4/1999, then 05/14/1970", ["1999-03-04", "1970-05-14"]),
+        ("3/4/1999, then 14/05/1970", ["1999-04-03", "1970-05-14"]),
+        ("3/4/1999, then 05/14/1970 and 14/05/1970", ["1999-04-03", "1970-05-14", "1970-05-14"]),
+    ],
+)
+def test_a_date_that_can_only_be_month_first_tells_how_its_text_writes_dates(text: str, values: list[str]) -> None:
+    assert [date.value for date in find_dates(text)] == values
 
 
 @pytest.mark.parametrize(
@@ -66,6 +87,16 @@ def test_what_is_no_date_is_left_alone(said: str) -> None:
         ("two hundred", "200", ""),
         ("3,400 people", "3400", "people"),
         ("0.50", "0.5", ""),
+        ("US$299m", "299000000", "USD"),
+        ("EUR 1.2m", "1200000", "EUR"),
+        ("€1.2M", "1200000", "EUR"),
+        ("£4bn", "4000000000", "GBP"),
+        ("$5k", "5000", "USD"),
+        ("€3 tn", "3000000000000", "EUR"),
+        ("1.2m euros", "1200000", "EUR"),
+        ("12,5 Mio. Euro", "12500000", "EUR"),
+        ("299m", "299", "m"),
+        ("10 000 kg", "10000", "kg"),
     ],
 )
 def test_a_quantity_is_read(said: str, value: str, unit: str) -> None:
@@ -89,6 +120,8 @@ def test_a_number_inside_a_name_is_no_quantity(said: str) -> None:
         ("das Buch „Faust“ ist", "Faust"),
         ("小说《红楼梦》很长", "红楼梦"),
         ("don't say ‘no way’ now", "no way"),
+        ("it's called 'Otto's way' now", "Otto's way"),
+        ("the motto 'Glass for boys'.", "Glass for boys"),
     ],
 )
 def test_a_quoted_text_is_read_without_its_marks(text: str, said: str) -> None:
@@ -99,6 +132,7 @@ def test_a_quoted_text_is_read_without_its_marks(text: str, said: str) -> None:
 
 def test_inches_and_apostrophes_are_no_quotes() -> None:
     assert list(find_quotes("""a 5" by 6" board; it's Bob's""")) == []
+    assert list(find_quotes("the workers' union, the owners' club, rock 'n' roll, 'twas the boys' night in '70")) == []
 
 
 @pytest.mark.parametrize("apart", [1, 47, 48, 49, 95, 96, 97, 200])

@@ -83,6 +83,20 @@ def test_all_values_from_narrows_the_range_for_a_class() -> None:
     assert index.properties_for(EX + "C") == (EX + "p",)
 
 
+def test_the_expected_range_is_what_the_restricting_classes_allow_where_there_is_no_range() -> None:
+    index = index_of(
+        ":A a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :p ; owl:allValuesFrom :B ] ."
+        ":C a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :p ; owl:allValuesFrom :D ] ,"
+        " [ a owl:Restriction ; owl:onProperty :q ; owl:allValuesFrom :D ] ."
+        ":p a owl:ObjectProperty . :q a owl:ObjectProperty ; rdfs:range :B ."
+    )
+    assert index.range(f"{EX}p") == ()
+    assert index.expected_range(f"{EX}p") == ((f"{EX}B", f"{EX}D"),)
+    assert index.expected_range(f"{EX}q") == ((f"{EX}B",),)
+    assert index.range_for(f"{EX}A", f"{EX}p") == ((f"{EX}B",),)
+    assert index.range_for(f"{EX}C", f"{EX}q") == ((f"{EX}B",), (f"{EX}D",))
+
+
 def test_a_cardinality_of_none_forbids() -> None:
     index = index_of(
         ":p a owl:ObjectProperty ; rdfs:range :A . :A a owl:Class . :B a owl:Class ; rdfs:subClassOf "
@@ -237,6 +251,16 @@ def test_the_lexicon_has_labels_alternative_labels_and_patterns(company: Ontolog
     assert ("human being", "en", "class") in texts
     assert ("is employed by", "en", "property") in texts
     assert ("{subject} joined {object}", "en", "pattern") in texts
+
+
+def test_a_label_written_as_one_word_is_read_as_its_words_too() -> None:
+    index = index_of(
+        ':worksFor a owl:ObjectProperty ; rdfs:label "worksFor" . :C a owl:Class ; rdfs:label "LocalBusiness" .'
+        ':y a :C ; rdfs:label "YouTube" . :p a owl:ObjectProperty ; rdfs:label "born in", "date_of_birth" .'
+    )
+    texts = {(entry.text, entry.preferred) for entry in index.lexicon()}
+    assert {("works for", True), ("worksFor", True), ("local business", True), ("date of birth", True)} <= texts
+    assert ("you tube", True) not in texts
 
 
 def test_a_term_without_a_label_is_named_by_its_iri_and_a_deprecated_one_is_left_out(

@@ -42,6 +42,15 @@ def test_a_class_below_two_others_is_written_out_once() -> None:
     assert sum(line.strip().startswith("D <") for line in lines) == 1
 
 
+def test_a_range_that_a_class_restricts_is_shown() -> None:
+    lines = show(
+        ":A a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :p ; owl:allValuesFrom :B ] ."
+        ":B a owl:Class . :p a owl:ObjectProperty . :q a owl:ObjectProperty ."
+    )
+    assert lines[lines.index(f"A <{EX}A>") + 1] == "  - p -> B"
+    assert lines[-2:] == ["  - p -> B", "  - q -> anything"]
+
+
 def test_circles_are_shown_as_one_class() -> None:
     lines = show(":A a owl:Class ; rdfs:subClassOf :B . :B a owl:Class ; rdfs:subClassOf :A . :C rdfs:subClassOf :B .")
     assert f"A <{EX}A> = B" in lines

@@ -105,6 +105,9 @@ def _from_label(label: str, iri: str, *, preferred: bool) -> Iterator[tuple[str,
         yield from _from_verb(words[0], iri, weight)
         return
     yield phrase, Cue(iri, "noun", weight)
+    if english and len(words) > 1 and is_past(words[0]):
+        # `made from grape`: a verb with the kind of thing that follows.
+        yield phrase, Cue(iri, "subject_first", weight)
     if english:
         yield from _from_noun(words, iri, weight)
 

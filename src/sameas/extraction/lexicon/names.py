@@ -53,6 +53,7 @@ _ENDS_NAME = re.compile(
     r"(?<=[ \n])(?:GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|plc|Corp|SA|SAS|SARL|SpA|BV|NV|Oy|Pty)(?=[ \n])"
     r"(?![ \n](?:&|GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|Corp|SA|Co|Group|Holding)\b)(?![ \n]&)"
 )
+_AND_CO = re.compile(r"\.?[ ](?:KG|KGaA|OHG)\b")
 # "Drug Testing and Analysis is ...": a sentence's subject in the singular is one name, small words included.
 _SMALL = "(?:of|the|and|for|in|on|to|a|an|&|de|la|du|von|van)"
 _TOPIC = re.compile(
@@ -132,9 +133,7 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         if start in topics:
             end = max(end, topics[start].end("name"))
-        form = _ENDS_NAME.search(text, start, end)
-        if form is not None:
-            end = form.end()
+        end = _cut(text, start, end)
         legal_form = _LEGAL_FORM.match(text, end)
         if legal_form is not None:
             end = legal_form.end()
@@ -149,6 +148,18 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         title = match.start("title")
         yield NameShape(start, end, looks_like(text, start, end, titled=title >= 0), title)
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    """Where a name ends that a legal form closes, or a person's before the place or company they are `of`."""
+    form = _ENDS_NAME.search(text, start, end)
+    if form is not None:
+        end = form.end()
+    co = _AND_CO.match(text, end) if text.endswith("& Co", start, end) else None
+    if co is not None:
+        return co.end()
+    of = text.find(" of ", start, end)
+    return of if of > 0 and _is_person(text[start:of]) else end
 
 
 def _has_stop(text: str, start: int, end: int) -> bool:

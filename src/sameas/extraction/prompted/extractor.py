@@ -172,6 +172,7 @@ class ModelExtractor:
                 run_id=run.key,
                 retries=control.retries,
                 backoff=control.backoff,
+                on_spent=run.on_spent,
                 at_once=None if run.concurrency is None else run.concurrency * self._settings.samples,
             )
             for model, limiter in asked
