@@ -154,7 +154,7 @@ class Outcome:
             for _ in range(one.count)
         )
         yield "refused by the guard", str(refused.total())
-        yield "  most of all", ", ".join(f"{count} {code}" for code, count in refused.most_common(2)) or "-"
+        yield "  most of all", ", ".join(f"{count} {code}" for code, count in refused.most_common(1)) or "-"
         yield "replies", str(watched.replies)
         yield "  unusable, cut off, repairs", f"{watched.unusable}, {watched.cut_off}, {watched.repairs}"
         missing = Counter(one.code for answer in self.answers for one in answer.result.missing)

@@ -1,22 +1,32 @@
 """Extraction by a model, end to end over HTTP: what is there is not paid for again, and what is missing is said."""
 
 import asyncio
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from sameas.extraction.events import CacheHit, ChunkCompleted, EntityFound, Event, ExtractionCompleted
+from sameas.extraction.events import (
+    CacheHit,
+    ChunkCompleted,
+    EntityFound,
+    Event,
+    ExtractionCompleted,
+    ExtractionFailed,
+)
 from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.metadata import RunMetadata
 from sameas.extraction.prompted import PromptSettings
 from sameas.extraction.wishes import RunCancelledError
 from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.models import ModelError
+from sameas.llm.prices import Price
 from sameas.ontology.focus import FocusSettings
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
 from tests.servers.model_oracle import Oracle, asked
-from tests.servers.model_script import Call, Step, held, says, status
+from tests.servers.model_script import Call, Step, held, refuses, says, status
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.company import ONTOLOGY
 
@@ -273,6 +283,85 @@ def test_samples_that_agree_give_confidence_and_lone_ones_are_left_out(tmp_path:
             assert len(server.calls) == 6
 
     with ModelServer(disagrees) as server:
+        asyncio.run(work(server))
+
+
+def test_a_sample_that_is_refused_does_not_lose_the_chunk(tmp_path: Path) -> None:
+    def one_of_five_refuses(call: Call) -> object:
+        return refuses() if call.body["seed"] == 2 else ORACLE(call)
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, prompts=PromptSettings(samples=5)) as path:
+            found = await path.extract(document(2))
+            assert found.metadata.outcome == "COMPLETE"
+            assert stated(found) == expected(range(2))
+            assert {(one.confidence, one.confidence_from) for one in found.graph.entities} == {(1.0, "agreement")}
+
+    with ModelServer(one_of_five_refuses) as server:
+        asyncio.run(work(server))
+
+
+def test_a_chunk_that_most_samples_are_refused_for_is_missing(tmp_path: Path) -> None:
+    def most_refuse(call: Call) -> object:
+        return refuses() if call.body["seed"] in (1, 2, 3) else ORACLE(call)
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, prompts=PromptSettings(samples=5)) as path:
+            found = await path.extract(document(1))
+            assert [gap.code for gap in found.metadata.missing] == ["model_refused"]
+
+    with ModelServer(most_refuse) as server:
+        asyncio.run(work(server))
+
+
+@pytest.mark.parametrize(("said", "meant"), [(95, 0.95), ("80", 0.8), (0.95, 0.95), (1, 1.0), (0, 0.0)])
+def test_a_model_may_say_how_sure_it_is_in_percent_or_as_a_share(said: object, meant: float, tmp_path: Path) -> None:
+    def is_sure(call: Call) -> object:
+        reply = ORACLE(call)
+        for one in (*reply.get("entities", ()), *reply.get("relations", ())):
+            one["confidence"] = said
+        return reply
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, prompts=PromptSettings(ask_confidence=True)) as path:
+            found = await path.extract(document(1))
+            assert found.metadata.outcome == "COMPLETE"
+            told = [*found.graph.entities, *found.graph.relations]
+            assert {(one.confidence, one.confidence_from) for one in told} == {(meant, "model")}
+            assert len(server.calls) == 2
+
+    with ModelServer(is_sure) as server:
+        asyncio.run(work(server))
+
+
+def test_a_cost_limit_holds_for_a_document_over_all_attempts(tmp_path: Path) -> None:
+    price, limit = Price(input=Decimal(1), output=Decimal(10)), Decimal("0.012")
+
+    async def work(server: ModelServer) -> None:
+        for attempt in (1, 2, 3):
+            async with model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path:
+                part = await path.extract(document(20))
+                assert part.metadata.attempt == attempt
+                assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
+                assert sum(row.cost or 0 for row in part.metadata.usage) <= limit
+        async with model_path(server, tmp_path, control={"max_cost": 10 * limit}, price=price) as path:
+            whole = await path.extract(document(20))
+            assert stated(whole) == expected(range(20))
+            assert sum(row.calls for row in whole.metadata.usage) == len(server.calls) == 40
+
+    with ModelServer(lambda call: says(ORACLE(call), usage=(500, 20))) as server:
+        asyncio.run(work(server))
+
+
+def test_a_run_that_failed_says_why_in_a_code_that_stays(tmp_path: Path) -> None:
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path) as path:
+            with pytest.raises(ModelError):
+                await path.extract(document(1))
+            (failed,) = path.told(ExtractionFailed)
+            assert failed.error.code == "auth"
+
+    with ModelServer(status(401)) as server:
         asyncio.run(work(server))
 
 

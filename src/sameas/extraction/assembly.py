@@ -6,6 +6,7 @@ is in memory only while somebody looks at it.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
 
 import msgspec
 
@@ -46,10 +47,12 @@ _SUPPORT = """
 INSERT INTO evidence SELECT number, ?, ?, ?, ?, ?, ?, ? FROM relation
 WHERE subject = ? AND predicate = ? AND object = ? AND value = ? AND datatype = ? AND unit = ?
 """
-_RELATIONS = "SELECT * FROM relation ORDER BY subject, predicate, object, value, datatype, unit"
-_EVIDENCE = """
-SELECT start, stop, text, subject_start, subject_stop, object_start, object_stop FROM evidence WHERE relation = ?
+_RELATIONS = """
+SELECT relation.*, start, stop, text, subject_start, subject_stop, object_start, object_stop
+FROM relation CROSS JOIN evidence ON evidence.relation = relation.number
+ORDER BY subject, predicate, object, value, datatype, unit
 """
+_HEAD = 11
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Relation)}
 
 
@@ -73,8 +76,9 @@ class AssembledRelations(Collection[Relation]):
         return int(count)
 
     def __iter__(self) -> Iterator[Relation]:
-        for number, subject, predicate, target, *literal, status, confidence, origin in self._scratch.read(_RELATIONS):
-            rows = self._scratch.rows(_EVIDENCE, number)
+        for head, lines in groupby(self._scratch.read(_RELATIONS), key=lambda line: line[:_HEAD]):
+            _, subject, predicate, target, *literal, status, confidence, origin = head
+            rows = [line[_HEAD:] for line in lines]
             about = {"status": status, "confidence": confidence, "confidence_from": origin}
             yield Relation(
                 subject=subject,

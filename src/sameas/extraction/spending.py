@@ -1,4 +1,4 @@
-"""`spending.jsonl` of a run under way: what it has spent so far, a line at each change, so that a kill loses no account.
+"""`spending.jsonl` of a run under way: what it has spent so far, a line at each change, so that a kill loses nothing.
 
 Rule: a line is all that was spent on a stage with a model, over all attempts, and counts a call that is under way as
 sent and not answered; the last line of each counts. The file goes when the run ends, because metadata.json has it all
@@ -52,6 +52,9 @@ class SpendingFile:
     def begin(self) -> None:
         """Keep no more than the last line of each, in a file that nobody else has open."""
         self.close()
+        if not self._last:
+            self._path.unlink(missing_ok=True)
+            return
         fresh = self._path.with_name(f".{SPENDING}-fresh.writing")
         fresh.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in self._last.values()))
         fresh.replace(self._path)

@@ -1,8 +1,8 @@
 """What a run's calls used, by stage and model, and what the memo saved.
 
 Rule: only what was really used counts, in tokens as the server told them, or as counted here where it told nothing
-(`unreported`). A cost that is not known is None and never 0. Whoever keeps accounts for the case of a sudden end is told
-of every change, with the calls under way as sent and not answered.
+(`unreported`). A cost that is not known is None and never 0. Whoever keeps accounts for a sudden end is told of every
+change, with the calls under way as sent and not answered.
 """
 
 from collections.abc import Callable, Iterable

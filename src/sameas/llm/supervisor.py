@@ -98,8 +98,8 @@ class RequestSupervisor:
     `retries` is how often a failed call is made again; calls that the server refused only for being too many
     (`rate_limited`) have `patience` of their own, because the limiter makes them wait. `timeouts` apply where no stage
     is timing the work already, as the pipeline does. `at_once` bounds the calls under way, so that more may be got
-    ready: who waits for its turn has its ask looked up, claimed and counted, and has reserved nothing yet. `on_spent` is
-    told the accounts of a stage whenever they change, with the calls under way in them.
+    ready: who waits for its turn has its ask looked up, claimed and counted, and has reserved nothing yet. `on_spent`
+    is told the accounts of a stage whenever they change, with the calls under way in them.
     """
 
     def __init__(

@@ -147,7 +147,7 @@ class Fingerprints:
                 value = to_json(value, exclude_fields=exclusions)
             if not isinstance(value, dict) or not _may_be_named(value):
                 return {":body": b"json" + canonical_json(value)}
-            return {_shown(name): canonical_json([name, item]) for name, item in value.items()}
+            return {_shown(name): _pair(name, item) for name, item in value.items()}
         except NotCanonical as error:
             raise NotComparable(f"The JSON body cannot be compared: {error}") from None
 
@@ -210,6 +210,14 @@ def _part(name: str, digest: bytes) -> bytes:
 def _in_order(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The names of fields in the order in which they count, and each as JSON writes it."""
     return [(name, msgspec.json.encode(name).decode()) for name in sorted(names)]
+
+
+def _pair(name: str, item: Any) -> bytes:
+    try:
+        return canonical_json([name, item])
+    except NotCanonical as error:
+        # As those know it who sent it, not as the second of two.
+        raise NotCanonical(error.reason, error.path.replace("[1]", name, 1)) from None
 
 
 def _shown(name: str) -> str:

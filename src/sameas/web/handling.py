@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from sameas.once.call import ProcessingRecord
@@ -170,7 +171,8 @@ class Handling:
         elif kind == "http.response.body":
             if self._settled:
                 return
-            if self._held.context.lost:
+            context = self._held.context
+            if context.lost or monotonic() > context.safe_until:
                 raise CutOff(CutOff.__doc__)
             self._recording.write(message.get("body", b""))
             if message.get("more_body"):

@@ -99,7 +99,9 @@ def test_a_pattern_with_words_around_it_needs_them() -> None:
 
 
 def test_a_verb_and_its_passive_are_cues_that_lie_the_other_way_round() -> None:
-    index = index_of(':p a owl:ObjectProperty ; rdfs:label "acquired" . :q a owl:ObjectProperty ; rdfs:label "made by" .')
+    index = index_of(
+        ':p a owl:ObjectProperty ; rdfs:label "acquired" . :q a owl:ObjectProperty ; rdfs:label "made by" .'
+    )
     cues = {(phrase, cue.property[-1]): cue.form for phrase, cue in build_cues(index)}
     assert cues["acquired", "p"] == cues["acquire", "p"] == "subject_first"
     assert cues["acquired by", "p"] == "object_first"

@@ -104,6 +104,11 @@ async def test_json_that_cannot_be_compared_is_refused(body):
         await of(body)
 
 
+async def test_a_refusal_names_the_member():
+    with pytest.raises(NotComparable, match=r"order\.amount: "):
+        await of(b'{"order": {"amount": 9007199254740993}}')
+
+
 async def test_an_equal_body_is_parsed_once(monkeypatch):
     parsed = []
     monkeypatch.setattr(module, "parse_json", lambda data: parsed.append(data) or json.loads(data))

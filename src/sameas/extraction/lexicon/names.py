@@ -152,14 +152,14 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
 
 def _cut(text: str, start: int, end: int) -> int:
     """Where a name ends that a legal form closes, or a person's before the place or company they are `of`."""
+    of = text.find(" of ", start, end)
+    if of > 0 and _is_person(text[start:of]):
+        return of
     form = _ENDS_NAME.search(text, start, end)
     if form is not None:
         end = form.end()
     co = _AND_CO.match(text, end) if text.endswith("& Co", start, end) else None
-    if co is not None:
-        return co.end()
-    of = text.find(" of ", start, end)
-    return of if of > 0 and _is_person(text[start:of]) else end
+    return end if co is None else co.end()
 
 
 def _has_stop(text: str, start: int, end: int) -> bool:

@@ -12,8 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from sameas.extraction.chunking import Chunk
 from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.prompted.agreement import Agreed
 from sameas.extraction.prompted.locating import places
+from sameas.extraction.prompted.reading import Reader, read_things
 from sameas.extraction.prompted.settings import ExtractionMode
 from sameas.extraction.prompted.signatures import Menu
 from sameas.ontology.focus import words_of
@@ -37,6 +40,7 @@ class ExampleBook:
 
     def __init__(self, examples: Sequence[Example], index: OntologyIndex) -> None:
         self._index = index
+        self._reader = Reader(index)
         self._examples = [kept for one in examples if len(one.text) <= _LONGEST and (kept := _copied(one)).triples]
         bags = [Counter(words_of(one.text)) for one in self._examples]
         spread = Counter(word for bag in bags for word in bag)
@@ -88,14 +92,29 @@ class ExampleBook:
         elif stage == "entity_extraction":
             reply = {"entities": entities, "values": values}
         else:
+            things = self._listed(example, things, menu)
             at = {name: number for number, (name, _) in enumerate(things, 1)}
-            reply = {
-                "relations": [
-                    {"subject": at[t.subject], "property": numbers[t.property], "object": at[t.object]} for t in triples
-                ]
-            }
+            facts = [
+                {"subject": at[t.subject], "property": numbers[t.property], "object": at[t.object]}
+                for t in triples
+                if t.subject in at and t.object in at
+            ]
+            if not facts:
+                return None
+            reply = {"relations": facts}
         listed = tuple((name, menu.class_at(number) if number else "") for name, number in things)
         return Shown(" ".join(example.text.split()), listed, msgspec.json.encode(reply).decode())
+
+    def _listed(self, example: Example, things: Sequence[tuple[str, int]], menu: Menu) -> list[tuple[str, int]]:
+        """What a question about the text would list: in its order, with all values, whether a fact uses them or not."""
+        chunk = Chunk(0, 0, len(example.text), example.text)
+        names = [Agreed((name, menu.class_at(number)), None, "rule") for name, number in things if number]
+        values = [name for name, number in things if not number]
+        read = self._reader.mentions(chunk, names, values, with_values=menu.takes_values)
+        known = dict(things)
+        return [
+            (text, known.get(text, 0)) for text in dict.fromkeys(one.mention.text for one in read_things(read.mentions))
+        ]
 
     def _things(self, triples: Sequence[Triple], menu: Menu) -> Iterator[tuple[str, int]]:
         """Each end of the triples once, with the number of the class that its property asks for; 0 for a value."""

@@ -53,6 +53,16 @@ def test_an_example_of_relations_numbers_its_things() -> None:
     assert (fact["subject"], MENU.property_at(fact["property"]), fact["object"]) == (1, EX + "worksFor", 2)
 
 
+def test_an_example_of_relations_lists_the_values_that_a_question_would_list() -> None:
+    """Were only the ends of its facts listed, a model would learn that the first two things are always related."""
+    said = Example("Zoe, born on 2 May 1990, works for Hooli.", WORKS.triples)
+    book = ExampleBook([said], INDEX)
+    (shown,) = book.shown("Bob works for Acme", MENU, mode="two-stage", stage="relation_extraction", count=1)
+    assert [name for name, _ in shown.things] == ["Zoe", "2 May 1990", "Hooli"]
+    (fact,) = json.loads(shown.reply)["relations"]
+    assert (fact["subject"], fact["object"]) == (1, 3)
+
+
 def test_what_the_menu_does_not_offer_is_not_shown() -> None:
     narrow = Signatures(INDEX).menu(Focus(classes=(EX + "Person",), properties=(EX + "bornIn",)))
     assert BOOK.shown("Bob works for Acme", narrow, mode="joint", stage="entity_extraction", count=1) == []
