@@ -85,7 +85,7 @@ class Step:
     choices: bool = True
 
 
-Script = Step | Sequence[Any] | Callable[[Call], Any | Awaitable[Any]] | None
+Script = Step | Mapping[str, Any] | str | Sequence[Any] | Callable[[Call], Any | Awaitable[Any]] | None
 
 
 def says(reply: Any, *, latency: float = 0.0, usage: tuple[Any, ...] | None = None) -> Step:

@@ -199,9 +199,9 @@ async def _next(script: Script, call: Call, number: int) -> Step:
     if callable(script):
         answer = script(call)
         return step_of(await answer if asyncio.iscoroutine(answer) else answer)
-    if isinstance(script, Sequence):
+    if isinstance(script, Sequence) and not isinstance(script, str):
         return step_of(script[number] if number < len(script) else {})
-    return Step() if script is None else script
+    return Step() if script is None else step_of(script)
 
 
 async def _hold(step: Step) -> None:

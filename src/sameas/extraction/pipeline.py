@@ -40,6 +40,7 @@ from sameas.extraction.extractor import (
     extractor_digest,
     extractor_identity,
 )
+from sameas.extraction.failure import failure_code
 from sameas.extraction.graph import FoundGraph, Graph
 from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.guard import Guard
@@ -162,7 +163,7 @@ class Pipeline:
         if work.cancelled():
             run.end(ExtractionCancelled, reason="cancelled from within")
         elif error is not None:
-            report = ErrorReport(code=type(error).__name__, message=str(error), recoverable=False)
+            report = ErrorReport(code=failure_code(error), message=str(error), recoverable=False)
             run.end(ExtractionFailed, error=report)
         run.bus.close()
         return work.result()

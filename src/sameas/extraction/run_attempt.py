@@ -24,6 +24,7 @@ from sameas.extraction.events import (
     StageStarted,
     TimeoutWarning,
 )
+from sameas.extraction.failure import failure_code
 from sameas.extraction.graph import Graph
 from sameas.extraction.metadata import (
     ENTITIES,
@@ -198,8 +199,8 @@ class RunAttempt:
     def fail(self, error: Exception) -> None:
         """The run cannot go on."""
         kind: ErrorType = "validation_error" if isinstance(error, ValueError) else "internal_error"
-        self._went_wrong(kind, str(error) or type(error).__name__, code=type(error).__name__)
-        self._happened("failed", code=type(error).__name__)
+        self._went_wrong(kind, str(error) or type(error).__name__, code=failure_code(error))
+        self._happened("failed", code=failure_code(error))
         self._metadata = replace(self._metadata, status="failed")
         self._end()
 

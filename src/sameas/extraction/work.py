@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sameas.extraction.bus import Bus
 from sameas.extraction.events import CacheHit, ErrorRecoverable, ErrorReport
 from sameas.extraction.extractor import Extractor
+from sameas.extraction.failure import failure_code
 from sameas.extraction.following import Following
 from sameas.extraction.graph import FoundGraph, Graph
 from sameas.extraction.metadata import ARTEFACTS, ExtractorName, RunMetadata, seconds_of
@@ -114,7 +115,7 @@ class ExtractionWork:
             self._ended(attempt, attempt.cancel, {"code": "cancelled"})
             raise
         except Exception as error:
-            self._ended(attempt, partial(attempt.fail, error), {"code": type(error).__name__, "message": str(error)})
+            self._ended(attempt, partial(attempt.fail, error), {"code": failure_code(error), "message": str(error)})
             raise
         if metadata.status != "complete":
             if self._tables is not None:

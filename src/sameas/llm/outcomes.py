@@ -1,7 +1,7 @@
 """The five names of how a request ended, and the one rule that gives them.
 
 Rule: only a request in which nothing was cut short is COMPLETE. Every other outcome is a checkpoint on the way there;
-FALLBACK_CACHE is an earlier result for something slightly different, which only a caller who asked for it gets.
+FALLBACK_CACHE is one that shows only what was known before, because nothing new was answered.
 """
 
 from typing import Literal, TypeAlias

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -240,8 +240,9 @@ class StageTimeoutService:
             raise ValueError(f"no such stage: {', '.join(unknown)}; the stages are {', '.join(STAGES)}")
         self._timeouts: dict[StageName, StageTimeout] = {**STAGE_TIMEOUTS, **(timeouts or {})}
 
-    def limits_of(self, stage: StageName) -> StageTimeout:
-        return self._timeouts[stage]
+    def limits_of(self, stage: str) -> StageTimeout:
+        """The limits of a stage; a name that is none has those of chunking, as source document 001, part 1.3, says."""
+        return self._timeouts.get(cast("StageName", stage), self._timeouts["chunking"])
 
     async def with_timeout(
         self, stage: StageName, work: Callable[[], Awaitable[T]], *, on_soft: Callable[[], None] | None = None
@@ -249,7 +250,7 @@ class StageTimeoutService:
         """The result of the work; `on_soft` is called once at the soft limit, and the hard one raises
         `StageTimedOutError`.
         """
-        return await within(stage, work, limits=self._timeouts[stage], on_soft=on_soft or _ignore)
+        return await within(stage, work, limits=self.limits_of(stage), on_soft=on_soft or _ignore)
 
 
 def _ignore() -> None:

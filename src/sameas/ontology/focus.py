@@ -8,30 +8,44 @@ repeated for it. A small ontology is passed whole. Deterministic; no model, no n
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import msgspec
 
 from sameas.ontology.index import OntologyIndex
-from sameas.ontology.lexicon import Entry
+from sameas.ontology.lexicon import Entry, local_name
+from sameas.ontology.model import Constraint, Term
+from sameas.ontology.word_families import root_of
 
 FULL = 1000
-"""The score of a label of one word that is in the text; each further word adds as much."""
+"""The score of a label of one word that is in the text; each further word adds as much, another form of it half."""
+GUESS = FULL // 4
+"""The score of what the shape of a word suggests: it never beats a word that is there."""
 SHORT = 3
-ROOT = 5
-"""Letters that "founded" and "founder" share, or "director" and "directed"; these alone count half."""
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 # Scripts written without spaces: pairs of characters stand for words.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 _NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_]+")
 _DIGITS = re.compile(r"\d")
+_SENTENCE_END = re.compile(r"[.;:](?:\s|$)")
 NAME_HINTS = (
     *("person", "human", "agent", "organization", "organisation", "company", "corporation"),
     *("place", "location", "city", "country", "event"),
 )
 """A capitalised word can be the name of one of these, though the text does not say so."""
 NUMBER_HINTS = ("date", "year", "time", "number", "amount")
+MEASURES = frozenset(
+    {
+        *("date", "datetime", "datetimestamp", "gyear", "gyearmonth", "time", "duration"),
+        *("number", "integer", "int", "long", "decimal", "double", "float", "nonnegativeinteger", "positiveinteger"),
+    }
+)
+"""Datatypes, by their last names in small letters, whose values have digits."""
+LITTLE = frozenset(
+    "a an and as at be by for from had has have in into is it of on or s that the this to was were which with".split()
+)
+"""Words that say nothing of what a label or a text is about."""
 
 
 class FocusSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,85 +91,144 @@ class Focuser:
         )
 
     @cached_property
-    def _labels(self) -> dict[str, list[tuple[Entry, frozenset[str]]]]:
-        """Labels by the root of each of their words."""
-        found: dict[str, list[tuple[Entry, frozenset[str]]]] = {}
+    def _labels(self) -> "dict[str, list[_Label]]":
+        """Labels and descriptions by the root of each of their words."""
+        found: dict[str, list[_Label]] = {}
+        for label in (*self._names(), *self._descriptions()):
+            for root in label.roots:
+                found.setdefault(root, []).append(label)
+        return found
+
+    def _names(self) -> "Iterator[_Label]":
         for entry in self._index.lexicon():
             text = re.sub(r"\{(?:subject|object)\}", " ", entry.text) if entry.kind == "pattern" else entry.text
             words = frozenset(words_of(text))
-            for root in {word[:ROOT] for word in words}:
-                found.setdefault(root, []).append((entry, words))
+            yield _Label(words - LITTLE or words, self._about(entry), is_term=entry.kind != "individual")
+
+    def _descriptions(self) -> "Iterator[_Label]":
+        """The first sentence of what a file says of a term: weaker than a label, and for what its label hides."""
+        terms: tuple[Term, ...] = (*self._index.ontology.classes, *self._index.ontology.properties)
+        for term in terms:
+            for comment in term.comments:
+                words = frozenset(words_of(_SENTENCE_END.split(comment.value, maxsplit=1)[0])) - LITTLE
+                if words:
+                    yield _Label(words, (term.iri,), is_description=True)
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[frozenset[str], frozenset[str], bool]]:
+        """The classes at either end of each property, and whether its values have digits."""
+        index = self._index
+        found = {}
+        for iri in index.properties:
+            reach = _names_in(index.range(iri))
+            measured = any(index.is_datatype(name) and local_name(name).casefold() in MEASURES for name in reach)
+            found[iri] = (_names_in(index.domain(iri)), reach, measured)
         return found
 
     def focus(self, text: str) -> Focus:
         """The classes and properties that the text can be about."""
         if self._whole is not None:
             return self._whole
-        said = set(words_of(text))
-        scores = self._score(said)
-        for iri in self._hinted(_hints(text)):
-            # A guess from the shape of a word never beats a word that is there.
-            scores[iri] = max(scores[iri], FULL // 4)
+        has_digits = bool(_DIGITS.search(text))
+        hints = {_stem(word) for word in NUMBER_HINTS} if has_digits else set()
+        scores = self._score(frozenset(words_of(text)), hints)
+        if _NAME.search(text):
+            hints.update(_stem(word) for word in NAME_HINTS)
+        for iri in self._hinted(hints):
+            scores[iri] = max(scores[iri], GUESS)
         classes = self._choose_classes(scores)
         return Focus(
             classes=self._with_context(classes),
-            properties=tuple(sorted(self._choose_properties(scores, classes))),
+            properties=tuple(sorted(self._choose_properties(scores, classes, has_digits=has_digits))),
         )
 
-    def _score(self, said: Iterable[str]) -> Counter[str]:
-        words = frozenset(said)
-        roots = {word[:ROOT] for word in words}
+    def _score(self, said: frozenset[str], hints: set[str]) -> Counter[str]:
+        roots = {root_of(word) for word in said - LITTLE}
+        guessed = {root_of(hint) for hint in hints} - roots
         scores: Counter[str] = Counter()
         for root in roots:
-            for entry, label in self._labels.get(root, ()):
-                common = [word for word in label if word[:ROOT] in roots]
-                # Half of a label, and more than little words such as "in" and "of".
-                whole = len(common) == len(label)
-                if not whole and (2 * len(common) < len(label) or max(map(len, common)) <= SHORT):
-                    continue
-                points = sum(FULL if word in words else FULL // 2 for word in common)
-                # A part of a label counts for little: "music" alone is hardly a music video object.
-                score = points if whole else points // (2 * len(label))
-                for iri in self._about(entry):
+            for label in self._labels.get(root, ()):
+                score = label.score(said, roots, guessed)
+                for iri in label.about if score else ():
                     scores[iri] = max(scores[iri], score)
         return scores
 
     def _hinted(self, hints: set[str]) -> set[str]:
         """Terms with a label that is one of the hints and nothing more."""
         return {
-            entry.iri
+            iri
             for hint in hints
-            for entry, label in self._labels.get(hint[:ROOT], ())
-            if label == {hint} and entry.kind != "individual"
+            for label in self._labels.get(root_of(hint), ())
+            if label.is_term and label.words == {hint}
+            for iri in label.about
         }
 
     def _about(self, entry: Entry) -> tuple[str, ...]:
         individual = self._index.individuals.get(entry.iri) if entry.kind == "individual" else None
         return (entry.iri,) if individual is None else individual.types
 
-    def _choose_classes(self, scores: Counter[str]) -> list[str]:
-        hit = [iri for iri in scores if iri in self._index.classes]
-        return sorted(hit, key=lambda iri: (-scores[iri], iri))[: self._settings.classes]
+    def _choose_classes(self, scores: Counter[str]) -> dict[str, int]:
+        """The best classes and what they score; where a property is said, its ends can be what it joins."""
+        found: Counter[str] = Counter({iri: score for iri, score in scores.items() if iri in self._index.classes})
+        for iri, score in scores.items():
+            if score >= FULL // 2 and iri in self._ends:
+                domain, reach, _ = self._ends[iri]
+                for name in (domain | reach) & self._index.classes.keys():
+                    found[name] = max(found[name], GUESS)
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[: self._settings.classes])
 
-    def _with_context(self, classes: list[str]) -> tuple[str, ...]:
+    def _with_context(self, classes: Iterable[str]) -> tuple[str, ...]:
         """The classes and everything above them, so that a reader sees what each one is; equals once."""
         found = {self._index.shown(one) for iri in classes for one in self._index.class_tree.above(iri)}
         return tuple(sorted(found & self._index.classes.keys()))
 
-    def _choose_properties(self, scores: Counter[str], classes: list[str]) -> list[str]:
+    def _choose_properties(self, scores: Counter[str], classes: dict[str, int], *, has_digits: bool) -> list[str]:
         index = self._index
-        chosen = set(classes)
-        total: Counter[str] = Counter()
-        for iri in scores:
-            if iri in index.properties:
-                total[iri] += scores[iri]
-        for position, class_iri in enumerate(classes):
+        total: Counter[str] = Counter({iri: scores[iri] for iri in scores if iri in index.properties})
+        for class_iri, score in classes.items():
             for iri in index.properties_for(class_iri):
-                own = any(not chosen.isdisjoint(group) for group in index.domain(iri))
-                reaches = any(not chosen.isdisjoint(group) for group in index.range(iri))
-                total[iri] = max(total[iri], scores[iri] + FULL // 4 * (own + reaches) + max(0, 100 - position))
+                domain, reach, measured = self._ends[iri]
+                # What a class has of its own says more of it than what everything above it has.
+                points = score // (2 if class_iri in domain else 4)
+                points += max((classes[name] for name in reach & classes.keys()), default=0) // 4
+                points += GUESS if measured and has_digits else 0
+                total[iri] = max(total[iri], scores[iri] + points)
         kept = [iri for iri in total if not index.properties[iri].deprecated]
         return sorted(kept, key=lambda iri: (-total[iri], iri))[: self._settings.properties]
+
+
+class _Label:
+    """Words that stand for terms, and what a text that says some of them says of these."""
+
+    __slots__ = ("about", "is_description", "is_term", "roots", "words")
+
+    def __init__(
+        self, words: frozenset[str], about: tuple[str, ...], *, is_term: bool = False, is_description: bool = False
+    ) -> None:
+        self.words = words
+        self.about = about
+        self.is_term = is_term
+        self.is_description = is_description
+        self.roots = {root_of(word): word for word in sorted(words)}
+
+    def score(self, said: frozenset[str], roots: set[str], guessed: set[str]) -> int:
+        """Points for the words that are said, and for those that a number suggests beside them."""
+        common = [word for root, word in self.roots.items() if root in roots]
+        if self.is_description:
+            # Half of it, and more than one word.
+            return GUESS if len(common) > 1 and 2 * len(common) >= len(self.roots) else 0
+        hinted = sum(root in guessed for root in self.roots)
+        whole = len(common) + hinted == len(self.roots)
+        # Half of a label, and more than little words such as "in" and "of".
+        if not whole and (2 * len(common) < len(self.roots) or max(map(len, common)) <= SHORT):
+            return 0
+        points = sum(FULL if word in said else FULL // 2 for word in common) + GUESS * hinted
+        # A part of a label counts for little: "music" alone is hardly a music video object.
+        return points if whole else points // (2 * len(self.roots))
+
+
+def _names_in(constraint: Constraint) -> frozenset[str]:
+    return frozenset(name for group in constraint for name in group)
 
 
 def words_of(text: str) -> Iterable[str]:
@@ -177,12 +250,3 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) > len(ending) + 2:
             return word.removesuffix(ending) + instead
     return word
-
-
-def _hints(text: str) -> set[str]:
-    found: set[str] = set()
-    if _NAME.search(text):
-        found.update(NAME_HINTS)
-    if _DIGITS.search(text):
-        found.update(NUMBER_HINTS)
-    return {_stem(word) for word in found}

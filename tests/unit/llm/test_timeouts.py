@@ -128,6 +128,11 @@ def test_the_service_warns_at_the_soft_limit_and_ends_at_the_hard_one() -> None:
     assert warned == [pytest.approx(3, abs=0.01)]
 
 
+def test_a_name_that_is_no_stage_has_the_limits_of_chunking() -> None:
+    service = StageTimeoutService({"chunking": StageTimeout(1_000, 2_000)})
+    assert service.limits_of("summary") == StageTimeout(1_000, 2_000)
+
+
 def test_the_service_refuses_a_stage_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match="no such stage: guessing"):
         StageTimeoutService({"guessing": LIMITS})  # type: ignore[dict-item]

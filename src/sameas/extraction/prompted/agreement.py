@@ -17,7 +17,7 @@ class Said(NamedTuple, Generic[K]):
     """One statement of one answer, with the model's own confidence in percent where it gave one."""
 
     what: K
-    confidence: int | None = None
+    confidence: float | None = None
 
 
 class Agreed(NamedTuple, Generic[K]):
@@ -30,7 +30,7 @@ class Agreed(NamedTuple, Generic[K]):
 
 def agree(samples: Sequence[Iterable[Said[K]]], *, minimum: float) -> list[Agreed[K]]:
     """The statements of the samples that enough of them make, in the order of their first appearance."""
-    said: dict[K, list[int | None]] = {}
+    said: dict[K, list[float | None]] = {}
     for sample in samples:
         # Once for each sample, however often it repeats itself.
         for what, confidence in {one.what: one.confidence for one in sample}.items():
@@ -43,6 +43,6 @@ def agree(samples: Sequence[Iterable[Said[K]]], *, minimum: float) -> list[Agree
             if len(times) / total >= minimum
         ]
     return [
-        Agreed(what, None, "rule") if sure is None else Agreed(what, sure / 100, "model")
+        Agreed(what, None, "rule") if sure is None else Agreed(what, round(sure / 100, 4), "model")
         for what, (sure,) in said.items()
     ]

@@ -9,6 +9,8 @@ fare better.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from math import ceil
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -25,6 +27,8 @@ R = TypeVar("R", bound=msgspec.Struct)
 T = TypeVar("T")
 
 INVALID, TRUNCATED, REFUSED = "invalid_reply", "truncated_reply", "model_refused"
+# Asking again, which costs the same, would seldom give another.
+_OF_THE_REPLY = frozenset({INVALID, TRUNCATED, REFUSED})
 # Enough of a wrong reply for the model to see what it did.
 _SENT_BACK = 4000
 
@@ -52,13 +56,28 @@ class Asker:
         self._settings = settings
 
     async def samples(self, stage: StageName, messages: tuple[Message, ...], kind: type[R]) -> list[R]:
-        """The answers to a question, as many as there are samples, in their order."""
-        return await together(
-            [
-                lambda sample=sample: self.answer(stage, messages, kind, sample=sample)  # type: ignore[misc]
-                for sample in range(self._settings.samples)
-            ]
-        )
+        """The answers to a question, as many as there are samples, in their order.
+
+        One of several that the model would not give, or not in a form that can be used, is left out while enough others
+        are there to agree. One that did not come for another reason is worth waiting for, and the chunk fails.
+        """
+        samples = self._settings.samples
+        if samples == 1:
+            return [await self.answer(stage, messages, kind)]
+
+        async def one(sample: int) -> R | ChunkFailedError:
+            try:
+                return await self.answer(stage, messages, kind, sample=sample)
+            except ChunkFailedError as failed:
+                if failed.code not in _OF_THE_REPLY:
+                    raise
+                return failed
+
+        answers = await together([partial(one, sample) for sample in range(samples)])
+        given = [answer for answer in answers if not isinstance(answer, ChunkFailedError)]
+        if len(given) < max(2, ceil(samples * self._settings.minimum_agreement)):
+            raise next(answer for answer in answers if isinstance(answer, ChunkFailedError))
+        return given
 
     async def answer(self, stage: StageName, messages: tuple[Message, ...], kind: type[R], *, sample: int = 0) -> R:
         """One answer in the form that was asked for; raises `ChunkFailedError`."""

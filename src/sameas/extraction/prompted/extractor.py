@@ -26,7 +26,9 @@ from sameas.extraction.prompted.replies import (
     EntityReply,
     GroundingReply,
     JointReply,
+    NamedEntity,
     RelationReply,
+    percent_of,
 )
 from sameas.extraction.prompted.settings import PromptSettings
 from sameas.extraction.prompted.signatures import Menu, Signatures
@@ -109,7 +111,7 @@ class ModelExtractor:
     def mentions(self, chunk: Chunk, menu: Menu, replies: Sequence[EntityReply]) -> Read:
         """What the answers agree on, with places in the text."""
         least = self._settings.minimum_agreement
-        names = agree([[_typed(one, menu) for one in reply.entities] for reply in replies], minimum=least)
+        names = agree([_typed(reply.entities, menu) for reply in replies], minimum=least)
         values = agree([[Said(_plain(value)) for value in reply.values] for reply in replies], minimum=least)
         return self._reader.mentions(
             chunk, names, [value.what for value in values if value.what], with_values=menu.takes_values
@@ -122,24 +124,26 @@ class ModelExtractor:
         facts = self._agree(
             [
                 [
-                    Said((one.subject, menu.property_at(one.property), one.object), one.confidence)
+                    Said((one.subject, menu.property_at(one.property), one.object), percent(one))
                     for one in reply.relations
                 ]
                 for reply in replies
+                for percent in (percent_of(reply.relations),)
             ]
         )
         return tuple(self._reader.claims(chunk, things, facts))
 
     def joint(self, chunk: Chunk, menu: Menu, replies: Sequence[JointReply]) -> tuple[Read, tuple[Claim, ...]]:
         """The names and the facts of answers that give both."""
-        names = self._agree([[_typed(one, menu) for one in reply.entities] for reply in replies])
+        names = self._agree([_typed(reply.entities, menu) for reply in replies])
         facts = self._agree(
             [
                 [
-                    Said((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), one.confidence)
+                    Said((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), percent(one))
                     for one in reply.relations
                 ]
                 for reply in replies
+                for percent in (percent_of(reply.relations),)
             ]
         )
         read, claims = self._reader.joint(chunk, names, facts)
@@ -285,8 +289,9 @@ def prompt_identity(
     return identity
 
 
-def _typed(one: Any, menu: Menu) -> Said[tuple[str, str]]:
-    return Said((_plain(one.name), menu.class_at(one.type)), one.confidence)
+def _typed(entities: Sequence[NamedEntity], menu: Menu) -> list[Said[tuple[str, str]]]:
+    percent = percent_of(entities)
+    return [Said((_plain(one.name), menu.class_at(one.type)), percent(one)) for one in entities]
 
 
 def _plain(text: str) -> str:

@@ -5,8 +5,9 @@ a wish: whatever comes back is decoded here again, and what does not fit is an e
 """
 
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -19,7 +20,24 @@ _SAID = 200
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*(.*?)\s*```\s*\Z", re.DOTALL)
 
 Name = Annotated[str, Meta(max_length=_LONGEST_NAME)]
-Sure = Annotated[int, Meta(ge=0, le=100)]
+Sure = Annotated[float, Meta(ge=0, le=100)]
+
+
+class Rated(Protocol):
+    """What a model may say how sure it is of."""
+
+    @property
+    def confidence(self) -> float | None: ...
+
+
+def percent_of(items: Iterable[Rated]) -> Callable[[Rated], float | None]:
+    """How sure the model is of each item of a reply, in percent.
+
+    It was asked for percents. A reply in which nothing is above 1 gives shares instead, as models often do.
+    """
+    said = [one.confidence for one in items if one.confidence is not None]
+    scale = 100 if said and max(said) <= 1 else 1
+    return lambda one: None if one.confidence is None else one.confidence * scale
 
 
 class NamedEntity(msgspec.Struct, frozen=True):
