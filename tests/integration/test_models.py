@@ -15,6 +15,7 @@ from sameas.llm.faults import MAX_RETRY_AFTER
 from sameas.llm.memo import call_key
 from sameas.llm.models import Message, ModelError, open_model
 from tests.servers.model_script import (
+    Step,
     by_text,
     drips,
     empty,
@@ -367,3 +368,27 @@ async def test_the_server_answers_by_the_text_that_it_is_asked_about(server):
         await model.ask(an_ask("Bonn"))
     await model.close()
     assert server.most_within(60.0) >= 3
+
+
+@pytest.mark.parametrize("script", [{"entities": []}, '{"entities":[]}'])
+async def test_a_script_that_is_one_reply_says_it_to_everybody(server, script):
+    server.rescript(script)
+    model = open_model(server.address())
+    try:
+        said = [(await model.ask(an_ask())).text for _ in range(2)]
+    finally:
+        await model.close()
+    assert [json.loads(text) for text in said] == [{"entities": []}] * 2
+
+
+async def test_the_wait_that_google_asks_for_in_its_body_is_read(server):
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7.5s"}
+    body = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": [info]}}
+    server.rescript(Step(status=429, body=json.dumps(body).encode()))
+    model = open_model("google:gemini-2.5-flash", api_key="k", url=server.root)
+    try:
+        with pytest.raises(ModelError) as caught:
+            await model.ask(an_ask())
+    finally:
+        await model.close()
+    assert (caught.value.code, caught.value.retry_after) == ("rate_limited", 7.5)

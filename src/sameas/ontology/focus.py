@@ -14,13 +14,13 @@ from functools import cached_property
 import msgspec
 
 from sameas.ontology.index import OntologyIndex
-from sameas.ontology.lexicon import Entry, local_name
+from sameas.ontology.lexicon import Entry, local_name, words_of_label
 from sameas.ontology.model import Constraint, Term
 from sameas.ontology.word_families import root_of
 
 FULL = 1000
 """The score of a label of one word that is in the text; each further word adds as much, another form of it half."""
-GUESS = FULL // 4
+GUESS = FULL // 10
 """The score of what the shape of a word suggests: it never beats a word that is there."""
 SHORT = 3
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
@@ -101,6 +101,8 @@ class Focuser:
 
     def _names(self) -> "Iterator[_Label]":
         for entry in self._index.lexicon():
+            if entry.kind != "individual" and words_of_label(entry.text):
+                continue  # Its words stand beside it as an entry of their own.
             text = re.sub(r"\{(?:subject|object)\}", " ", entry.text) if entry.kind == "pattern" else entry.text
             words = frozenset(words_of(text))
             yield _Label(words - LITTLE or words, self._about(entry), is_term=entry.kind != "individual")
@@ -123,6 +125,26 @@ class Focuser:
             reach = _names_in(index.range(iri))
             measured = any(index.is_datatype(name) and local_name(name).casefold() in MEASURES for name in reach)
             found[iri] = (_names_in(index.domain(iri)), reach, measured)
+        return found
+
+    @cached_property
+    def _doubles(self) -> frozenset[str]:
+        """Properties without a label that equal one with a label: names in other vocabularies."""
+        known = self._index.properties
+        named = {iri for iri, one in known.items() if one.labels}
+        same = {other for iri in named for other in known[iri].equivalents}
+        return frozenset(
+            iri
+            for iri, one in known.items()
+            if iri not in named and (iri in same or not named.isdisjoint(one.equivalents))
+        )
+
+    @cached_property
+    def _by_range(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for iri, (_, reach, _) in self._ends.items():
+            for name in reach:
+                found.setdefault(name, []).append(iri)
         return found
 
     def focus(self, text: str) -> Focus:
@@ -193,7 +215,10 @@ class Focuser:
                 points += max((classes[name] for name in reach & classes.keys()), default=0) // 4
                 points += GUESS if measured and has_digits else 0
                 total[iri] = max(total[iri], scores[iri] + points)
-        kept = [iri for iri in total if not index.properties[iri].deprecated]
+        for class_iri, score in classes.items():
+            for iri in self._by_range.get(class_iri, ()):
+                total[iri] = max(total[iri], scores[iri] + score // 4)
+        kept = [iri for iri in total if not index.properties[iri].deprecated and iri not in self._doubles]
         return sorted(kept, key=lambda iri: (-total[iri], iri))[: self._settings.properties]
 
 

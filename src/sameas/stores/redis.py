@@ -35,9 +35,10 @@ from sameas.once.record import (
 )
 from sameas.once.script import Command, Script
 from sameas.once.store import Backend, Page, Query, Selection
+from sameas.stores.redis_async_link import AsyncServerLink
 from sameas.stores.redis_commands import AsyncLink, Clock, Heads, Link, Lua, Scan, Source, sources
 from sameas.stores.redis_health import QUESTIONS, Finding, is_cluster, judge
-from sameas.stores.redis_link import AsyncServerLink, ServerLink
+from sameas.stores.redis_link import ServerLink
 from sameas.stores.redis_record import DONE, FAILED, check_of, head_size, record_of, said_of, told_of
 from sameas.stores.redis_waker import RedisWaker
 

@@ -20,6 +20,7 @@ from redis.exceptions import (
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
+    RedisError,
     ResponseError,
     TryAgainError,
 )
@@ -161,4 +162,28 @@ def acknowledged(command: Lua, replies: Sequence[Any]) -> Any:
             f"The result is on the master, but only {replicas} of {command.wait} replicas confirmed it "
             "in time; a failover now could lose it. Try again later."
         )
+    return reply
+
+
+def scan_request(step: Scan) -> Request:
+    """One step through the keys."""
+    return (b"SCAN", step.position[1], b"MATCH", step.match, b"COUNT", step.count)
+
+
+def scanned(replies: Sequence[Any]) -> tuple[Position | None, list[bytes]]:
+    """Where to go on, and the keys that were met."""
+    position, keys = _only(replies)
+    return (0, int(position)) if int(position) else None, keys
+
+
+def micros(replies: Sequence[Any]) -> int:
+    """The server's clock."""
+    seconds, micros = _only(replies)
+    return int(seconds) * 1_000_000 + int(micros)
+
+
+def _only(replies: Sequence[Any]) -> Any:
+    (reply,) = replies
+    if isinstance(reply, RedisError):
+        raise translated(reply) from reply
     return reply

@@ -29,6 +29,7 @@ PATTERNS = [
     {"label": "PERSON", "pattern": "Alice Stone"},
     {"label": "PERSON", "pattern": "Acme Robotics Ltd"},
     {"label": "PERSON", "pattern": "Jane Doe"},
+    {"label": "PERSON", "pattern": "Zarah Doe"},
     {"label": "ORG", "pattern": "initech"},
     {"label": "GPE", "pattern": "ulm"},
     {"label": "GPE", "pattern": "France"},
@@ -85,9 +86,9 @@ def test_names_without_capitals_are_found_with_the_class_of_their_kind(extractor
 
 
 def test_a_name_without_a_class_gets_one(extractor: SpacyNames) -> None:
-    text = "The crowd saw Jane Doe."
-    assert classes(mentions(LEXICON, text)) == {"Jane Doe": ()}
-    assert classes(mentions(extractor, text)) == {"Jane Doe": ("Person",)}
+    text = "The crowd saw Zarah Doe."
+    assert classes(mentions(LEXICON, text)) == {"Zarah Doe": ()}
+    assert classes(mentions(extractor, text)) == {"Zarah Doe": ("Person",)}
 
 
 def test_what_the_other_extractor_knows_stays(extractor: SpacyNames) -> None:

@@ -657,3 +657,32 @@ def test_a_permit_knows_whose_it_is() -> None:
             return permit.run_id, permit.estimated_tokens, permit.waited_seconds
 
     assert run_jumping(go()) == ("run-1", 12, 0.0)
+
+
+def test_calls_that_were_under_way_together_and_are_refused_without_a_hint_make_one_pause() -> None:
+    async def go() -> tuple[float, float]:
+        limiter = limiter_here(max_concurrent=4)
+        loop = asyncio.get_running_loop()
+
+        async def refused(after: float) -> None:
+            with pytest.raises(ModelError):
+                async with limiter.slot("run", 1):
+                    await asyncio.sleep(after)
+                    raise error("rate_limited")
+
+        async def wait() -> float:
+            began = loop.time()
+            async with limiter.slot("run", 1) as permit:
+                permit.reconcile(1)
+            return loop.time() - began
+
+        await asyncio.gather(*(refused(0.01 * number) for number in range(4)))
+        first = await wait()
+        # Refused again after a pause, it is twice as long.
+        await asyncio.gather(refused(0.0), refused(0.0))
+        await refused(0.0)
+        return first, await wait()
+
+    first, later = run_jumping(go())
+    assert 0.9 < first < 1.2
+    assert 1.9 < later < 2.3
