@@ -12,6 +12,7 @@ import msgspec
 from sameas.cli.errors import ExitCode
 from sameas.cli.model_options import ModelOptions
 from sameas.cli.prompted import limits_of, open_model_path
+from sameas.cli.service import open_configured
 from sameas.cli.spending import prices_line, what_helps
 from sameas.extraction.learning.corpus import Part
 from sameas.extraction.prompted.evaluation import Evaluation, ModelRow, shots_of, table
@@ -50,8 +51,11 @@ def evaluate(trial: Trial, parts: Sequence[Part]) -> ExitCode:
 
 async def _all(trial: Trial, parts: Sequence[Part]) -> list[ModelRow]:
     """One ontology after another, under the limits and from the purse of one command."""
-    limiters, purse = AccountLimiters(limits_of(trial.options)), Purse(trial.options.max_cost)
-    return [await _one(trial, part, limiters, purse, several=len(parts) > 1) for part in parts]
+    settings, purse = load_settings(), Purse(trial.options.max_cost)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    async with open_configured(settings) as store:
+        limiters = AccountLimiters(limits_of(trial.options), backend=store.backend)
+        return [await _one(trial, part, limiters, purse, several=len(parts) > 1) for part in parts]
 
 
 async def _one(trial: Trial, part: Part, limiters: AccountLimiters, purse: Purse, *, several: bool) -> ModelRow:

@@ -79,6 +79,8 @@ def _retry_after(error: Exception) -> float | None:
     asked = getattr(error, "retry_after", None)
     if asked is None:
         asked = _from_header((getattr(error, "headers", None) or {}).get("retry-after"))
+    if asked is None:
+        asked = _from_details(getattr(error, "body", None))
     return None if asked is None else min(max(0.0, float(asked)), MAX_RETRY_AFTER)
 
 
@@ -89,6 +91,17 @@ def _from_header(text: str | None) -> float | None:
     except ValueError:
         return None
     return seconds if 0 <= seconds < float("inf") else None
+
+
+def _from_details(body: Any) -> float | None:
+    """What Google says in the body of its reply, such as `"retryDelay": "7s"`."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    details = inner.get("details") if isinstance(inner, dict) else None
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str):
+            return _from_header(delay.removesuffix("s"))
+    return None
 
 
 def _said(error: Exception) -> str:

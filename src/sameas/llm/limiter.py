@@ -47,10 +47,11 @@ class _Pass(msgspec.Struct, frozen=True):
 class Permit:
     """Leave to make one call, now. Say how it went with `reconcile` or `failed`."""
 
-    def __init__(self, run_id: str, *, tokens: int, waited: float) -> None:
+    def __init__(self, run_id: str, *, tokens: int, waited: float, began_at: float = 0.0) -> None:
         self.run_id = run_id
         self.estimated_tokens = tokens
         self.waited_seconds = waited
+        self.began_at = began_at
         self.actual_tokens: int | None = None
         self.error: ModelError | None = None
         self.is_over = False
@@ -99,6 +100,7 @@ class CentralRateLimiterService:
         self._blocked: tuple[Wait, float] | None = None
         self._held = 0
         self._refusals_without_hint = 0
+        self._refused_at = -math.inf
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
@@ -136,7 +138,8 @@ class CentralRateLimiterService:
         began = loop.time()
         with paused():
             given = await self._turn(Waiter(run_id, tokens=estimated_tokens, listener=on_signal))
-        permit = Permit(run_id, tokens=estimated_tokens, waited=loop.time() - began)
+        now = loop.time()
+        permit = Permit(run_id, tokens=estimated_tokens, waited=now - began, began_at=now)
         self._held += 1
         try:
             yield permit
@@ -160,6 +163,7 @@ class CentralRateLimiterService:
             self._pump = None
             self._wake = asyncio.Event()
             self._held = 0
+            self._refused_at = -math.inf
         return loop
 
     async def _turn(self, waiter: Waiter[_Pass]) -> _Pass:
@@ -259,7 +263,7 @@ class CentralRateLimiterService:
         try:
             await self._windows.settle(given.grant, used)
             if permit.error is not None:
-                await self._failed(given.ticket, permit.error, listener)
+                await self._failed(given.ticket, permit, permit.error, listener)
             elif permit.is_over or permit.actual_tokens is not None:
                 self._refusals_without_hint = 0
                 self._tell(await self._circuit.succeeded(given.ticket), listener)
@@ -271,25 +275,27 @@ class CentralRateLimiterService:
         finally:
             self._wake.set()
 
-    async def _failed(self, ticket: Ticket, error: ModelError, listener: Listener | None) -> None:
+    async def _failed(self, ticket: Ticket, permit: Permit, error: ModelError, listener: Listener | None) -> None:
         if error.counts_for_circuit:
             self._tell(await self._circuit.failed(ticket), listener)
         else:
             await self._circuit.left(ticket)
-        pause = self._pause_after(error)
+        pause = self._pause_after(error, began_at=permit.began_at)
         if pause > 0:
             await self._windows.hold(pause * (1 + self._random.random() / 10))
 
-    def _pause_after(self, error: ModelError) -> float:
+    def _pause_after(self, error: ModelError, *, began_at: float) -> float:
         hint = error.retry_after
         if hint is not None and math.isfinite(hint) and hint > 0:
             return hint
         if error.code != "rate_limited":
             return 0.0
-        # The server said no more than "too many": each time in a row the pause is twice as long.
-        pause = min(_LONGEST_PAUSE_OF_OUR_OWN, _FIRST_PAUSE * 2**self._refusals_without_hint)
-        self._refusals_without_hint = min(self._refusals_without_hint + 1, 16)
-        return float(pause)
+        # The server said no more than "too many": each time in a row the pause is twice as long. Calls that were under
+        # way together are refused once: who began before the last refusal has not waited for its pause yet.
+        if began_at > self._refused_at:
+            self._refusals_without_hint = min(self._refusals_without_hint + 1, 16)
+            self._refused_at = asyncio.get_running_loop().time()
+        return float(min(_LONGEST_PAUSE_OF_OUR_OWN, _FIRST_PAUSE * 2 ** max(0, self._refusals_without_hint - 1)))
 
     def _tell(self, change: Change | None, listener: Listener | None) -> None:
         settings = self._circuit.settings

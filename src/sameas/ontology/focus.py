@@ -1,6 +1,10 @@
 """What a piece of text can be about: the classes and properties of a large ontology that its words point
 to.
 
+Evidence is, from strong to weak: a label that the text says, in any form of its words; a part of one; the
+description of a term; names and numbers, which can be of people, places and dates that the text does not
+call so. A class in focus brings its properties, and a property that is said the classes at its ends.
+
 A term's score depends on the term and the text alone, never on the rest of the ontology. So a class that a
 text is not about can be added without changing the focus of that text, byte for byte, and no paid call is
 repeated for it. A small ontology is passed whole. Deterministic; no model, no network.
@@ -16,7 +20,7 @@ import msgspec
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.lexicon import Entry, local_name, words_of_label
 from sameas.ontology.model import Constraint, Term
-from sameas.ontology.word_families import root_of
+from sameas.ontology.word_families import LITTLE, root_of
 
 FULL = 1000
 """The score of a label of one word that is in the text; each further word adds as much, another form of it half."""
@@ -42,10 +46,6 @@ MEASURES = frozenset(
     }
 )
 """Datatypes, by their last names in small letters, whose values have digits."""
-LITTLE = frozenset(
-    "a an and as at be by for from had has have in into is it of on or s that the this to was were which with".split()
-)
-"""Words that say nothing of what a label or a text is about."""
 
 
 class FocusSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,10 @@ from types import MappingProxyType
 ROOT = 5
 """Letters that "founded" and "founder" share, or "director" and "directed"."""
 
+_LITTLE = "a an and as at be by for from had has have in into is it of on or s that the this to was were which with"
+LITTLE = frozenset(_LITTLE.split())
+"""Words that say nothing of what a label or a text is about."""
+
 # What texts say, and what terms are called.
 _FAMILIES = (
     "birth born",
@@ -51,6 +55,4 @@ def root_of(word: str) -> str:
     return FAMILIES.get(root, root)
 
 
-FAMILIES = MappingProxyType(
-    {word[:ROOT]: words.split()[0][:ROOT] for words in _FAMILIES for word in words.split()}
-)
+FAMILIES = MappingProxyType({word[:ROOT]: words.split()[0][:ROOT] for words in _FAMILIES for word in words.split()})

@@ -113,6 +113,10 @@ def written(text: str) -> str:
         ("The founder of <W>, <otto>, was born in Kiel.", {"otto birthPlace Kiel", "W founder otto"}),
         ("Unlike <N>, <W> belongs to <B>.", {"W subsidiaryOf B"}),
         ("A spokesman for <N> works for <W>.", set()),
+        ("<W> is the only rival of <N> that was founded by <otto>.", {"W competitorOf N"}),
+        ("<otto> is married to <anna>, the founder of <N>.", {"otto spouse anna", "N founder anna"}),
+        ("<W> of Bremen acquired <N> of Hamburg.", {"W acquired N"}),
+        ("Bremen-based <W> acquired <N>.", {"W acquired N"}),
         # Values.
         ("<W> had a revenue of US$299m in 2020.", {"W revenue 299000000"}),
         ("<W> had a revenue of EUR 1.2m.", {"W revenue 1200000"}),
@@ -175,6 +179,9 @@ def test_a_sentence_states_this_and_nothing_else(text: str, stated: set[str]) ->
         ("Did <N> acquire <W>?", {"hedged N acquired W"}),
         ("<otto> claims that <N> acquired <W>.", {"hedged N acquired W"}),
         ("<otto> asked whether <N> acquired <W>.", {"hedged N acquired W"}),
+        ("<anna> worked for <W> until 2010.", {"no_longer anna worksFor W"}),
+        ("Legend has it that <otto> founded <W>.", {"hedged W founder otto"}),
+        ("<anna> was born in Kiel or Ulm.", {"hedged anna birthPlace Kiel", "hedged anna birthPlace Ulm"}),
         ("<N> or <B> acquired <W>.", {"hedged N acquired W", "hedged B acquired W"}),
     ],
 )

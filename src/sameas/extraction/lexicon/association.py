@@ -151,10 +151,12 @@ class Associator:
     def _with_lists(self, scene: Scene, said: Said, match: Match[Cue]) -> Iterator[Said]:
         """The claim, and the same for the other members of a list that an end belongs to."""
         claim = said.claim
-        targets = self._listed(scene, claim.object, match) if not self._is_functional(claim.predicate) else Listed()
+        targets = self._listed(scene, claim.object, match)
         subjects = self._listed(scene, claim.subject, match)
         doubt = said.doubt
-        if not doubt and (targets.is_choice or subjects.is_choice):
+        # Of two values for a property that has one, nobody can tell which is meant, or whose.
+        several = bool(targets.others) and self._is_functional(claim.predicate)
+        if not doubt and (targets.is_choice or subjects.is_choice or several):
             doubt = "hedged"
         yield Said(claim, doubt)
         for other in targets.others:

@@ -152,6 +152,9 @@ class Clause:
             return Left(name, group) if name is not None else None
         if lower in _RELATIVES:
             name = self._name_before(start, comma=True)
+            if name is not None and self.is_complement(name) and "," not in self._text[name.end : start]:
+                # "the only rival of Acme that": who is meant is not plain.
+                return None
             return Left(name, start) if name is not None else self._described(start, group=start)
         if word.endswith(","):
             finite = is_active or any(one in _AUXILIARIES for one in self._text[group:at].lower().split())

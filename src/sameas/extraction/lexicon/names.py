@@ -53,6 +53,8 @@ _ENDS_NAME = re.compile(
     r"(?<=[ \n])(?:GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|plc|Corp|SA|SAS|SARL|SpA|BV|NV|Oy|Pty)(?=[ \n])"
     r"(?![ \n](?:&|GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|Corp|SA|Co|Group|Holding)\b)(?![ \n]&)"
 )
+# "Bremen-based Acme": where it is, is not its name.
+_BASED = re.compile(r"[\w-]+-(?:based|born|owned|listed|led|headquartered|made)[ \n]")
 _AND_CO = re.compile(r"\.?[ ](?:KG|KGaA|OHG)\b")
 # "Drug Testing and Analysis is ...": a sentence's subject in the singular is one name, small words included.
 _SMALL = "(?:of|the|and|for|in|on|to|a|an|&|de|la|du|von|van)"
@@ -133,6 +135,8 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         if start in topics:
             end = max(end, topics[start].end("name"))
+        based = _BASED.match(text, start, end)
+        start = based.end() if based is not None else start
         end = _cut(text, start, end)
         legal_form = _LEGAL_FORM.match(text, end)
         if legal_form is not None:

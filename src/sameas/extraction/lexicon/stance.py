@@ -53,6 +53,7 @@ _DENIED_BEFORE = re.compile(
 )
 _DOUBTED_BEFORE = re.compile(
     r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls|wenn|sofern|angenommen)\b[^;]*\Z"
+    r"|\b(?:legend|myth|fiction|in\s+(?:the|a|his|her)\s+(?:film|movie|novel|book|story|series|play|game))\b[^;]*\Z"
     r"|^\W*(?:had|were|should|did|does|do)\s+(?:the\s+)?\Z"
     r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim\w*|alleg\w+|believ\w+|think\w*|thought"
     r"|speculat\w+|suspect\w*|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
@@ -67,7 +68,7 @@ _DOUBTED_AFTER = re.compile(
     r"\b(?:allegedly|reportedly|supposedly|rumou?r\w*|unless|angeblich)\b|\b(?:only\s+)?if\b|,\s*perhaps\b|\bis\s+unlikely\b",
     re.IGNORECASE,
 )
-_OVER_AFTER = re.compile(r"\A\W*(?:\w+\s+){0,2}(?:any ?more|no longer|any longer|nicht mehr)\b", re.IGNORECASE)
+_OVER_AFTER = re.compile(r"\A\W*(?:\w+\s+){0,2}(?:any ?more|no longer|any longer|nicht mehr|until|till)\b", re.IGNORECASE)
 _DENIED_AFTER = re.compile(r"\A\s+nicht\b", re.IGNORECASE)
 _QUESTION = re.compile(r"[?？؟]\W*\Z")
 
