@@ -335,19 +335,19 @@ def test_a_model_may_say_how_sure_it_is_in_percent_or_as_a_share(said: object, m
 
 
 def test_a_cost_limit_holds_for_a_document_over_all_attempts(tmp_path: Path) -> None:
-    price, limit = Price(input=Decimal(1), output=Decimal(10)), Decimal("0.012")
+    price, limit = Price(input=Decimal(1), output=Decimal(10)), Decimal("0.03")
 
     async def work(server: ModelServer) -> None:
         for attempt in (1, 2, 3):
             async with model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path:
-                part = await path.extract(document(20))
+                part = await path.extract(document(60))
                 assert part.metadata.attempt == attempt
                 assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
                 assert sum(row.cost or 0 for row in part.metadata.usage) <= limit
         async with model_path(server, tmp_path, control={"max_cost": 10 * limit}, price=price) as path:
-            whole = await path.extract(document(20))
-            assert stated(whole) == expected(range(20))
-            assert sum(row.calls for row in whole.metadata.usage) == len(server.calls) == 40
+            whole = await path.extract(document(60))
+            assert stated(whole) == expected(range(60))
+            assert sum(row.calls for row in whole.metadata.usage) == len(server.calls) == 120
 
     with ModelServer(lambda call: says(ORACLE(call), usage=(500, 20))) as server:
         asyncio.run(work(server))

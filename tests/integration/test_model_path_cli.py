@@ -96,6 +96,26 @@ def test_a_token_limit_gives_a_partial_result_and_says_what_is_missing(extract: 
     assert "run the command again" not in done.err
 
 
+def test_what_an_estimate_gives_as_the_most_is_enough_as_a_limit(extract: Extract, folder: Path) -> None:
+    (folder / "report.txt").write_text(document(12).replace("\n\n", f" {'And so on. ' * 220}\n\n"), "utf-8")
+    # The server tells no usage, so that what is counted here is what counts.
+    with ModelServer(lambda call: says(ORACLE(call), usage=())) as server:
+        model = ("--model", server.address("tiny"), *QUICK)
+        stages = json.loads(extract(*model, "--estimate", "--json").out)["estimate"]["stages"]
+        most = sum(stage["inputTokens"] + stage["mostOutputTokens"] for stage in stages)
+        done = extract(*model, "--max-tokens", str(most))
+        assert done.code == 0, done.err
+
+
+def test_what_the_same_command_cannot_cure_is_not_answered_with_run_it_again(extract: Extract) -> None:
+    with ModelServer(ORACLE) as server:
+        done = extract("--model", server.address("tiny"), "--tokens-per-minute", "300")
+    assert done.code == 3
+    assert "request_too_large" in done.err
+    assert "raise --tokens-per-minute" in done.err
+    assert "run the command again" not in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

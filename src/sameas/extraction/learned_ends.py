@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from sameas.extraction.learning.decoding import Mention as LearnedMention
 
 _Key = tuple[int, int, bool, str]
+# Below this a guess does not overrule what the lexicon takes a name for: a person stays one.
+_WEAK = 0.2
+_PRONOUNS = frozenset(
+    ("he", "she", "it", "they", "we", "i", "you", "his", "her", "its", "their", "this", "that", "who")
+)
 _POINTS = frozenset(XSD + name for name in ("date", "dateTime"))
 
 
@@ -69,7 +74,9 @@ class LearnedEnds:
 
     def _subject(self, chunk: Chunk, sentence: Span, triple: LearnedTriple, seen: _Seen) -> Mention | None:
         end = self._named(chunk, sentence, triple.subject, seen)
-        return None if end is None else self._fitted(end, self._index.domain(triple.property))
+        if end is None or end.text.lower() in _PRONOUNS:
+            return None
+        return self._fitted(end, self._index.domain(triple.property), triple.confidence)
 
     def _target(self, chunk: Chunk, sentence: Span, triple: LearnedTriple, seen: _Seen) -> Mention | None:
         end = self._named(chunk, sentence, triple.object, seen)
@@ -83,7 +90,7 @@ class LearnedEnds:
                 written = "" if form == fitted.value else form
                 return msgspec.structs.replace(fitted, form=written)
         if self._index.properties[name].kind != "datatype":
-            thing = self._fitted(end, self._index.range(name))
+            thing = self._fitted(end, self._index.range(name), triple.confidence)
             if thing is not None:
                 return thing
         text = Mention(end.start, end.end, end.text, kind="literal", value=form, datatype=STRING)
@@ -105,12 +112,14 @@ class LearnedEnds:
             return known
         return Mention(start, stop, text, form=form)
 
-    def _fitted(self, end: Mention, constraint: Constraint) -> Mention | None:
+    def _fitted(self, end: Mention, constraint: Constraint, confidence: float) -> Mention | None:
         """The name with a class for this end of the property; a class that does not fit was a guess and gives way."""
         if any(self._is_within(iri, constraint) for iri in end.types):
             return end
         # What an individual is, the ontology itself has said.
         wanted = "" if end.individual else self._wanted(constraint, end.looks_like)
+        if confidence < _WEAK and self._contradicts(end, wanted):
+            return None
         return msgspec.structs.replace(end, kind="name", types=(wanted,)) if wanted else None
 
     def _wanted(self, constraint: Constraint, looks_like: str) -> str:
@@ -120,6 +129,12 @@ class LearnedEnds:
         fitting = [iri for iri in constraint[0] if iri in self._index.classes and self._is_within(iri, constraint)]
         shape = "place" if looks_like == "somewhere" else looks_like
         return next((iri for iri in fitting if self._kinds.kind_of(iri) == shape), fitting[0] if fitting else "")
+
+    def _contradicts(self, end: Mention, wanted: str) -> bool:
+        """Whether a name is taken for another kind of thing than the class is of: a person for an organisation."""
+        kinds = {self._kinds.kind_of(iri) for iri in end.types} or {end.looks_like}
+        kind = self._kinds.kind_of(wanted) if wanted else ""
+        return bool(kind) and kind not in kinds and kinds.isdisjoint(("", "somewhere"))
 
     def _is_within(self, iri: str, constraint: Constraint) -> bool:
         above = self._index.class_tree.above(iri)

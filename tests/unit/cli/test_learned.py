@@ -228,6 +228,18 @@ def test_the_models_own_thresholds_decide_unless_more_is_asked_for(index):
     assert facts(run(index, LearnedExtractor(index, parrot, minimum=0.3), text)) == set()
 
 
+def test_a_weak_guess_does_not_overrule_what_a_name_is_taken_for(index):
+    text = "In the spring Dr. Berta Kunz came to Otto Brandt."
+    fact = ("Berta Kunz", "boardMember", "Otto Brandt")
+    assert facts(run(index, LearnedExtractor(index, Parrot(fact)), text)) == {fact}
+    assert facts(run(index, LearnedExtractor(index, Parrot(fact, confidence=0.1)), text)) == set()
+
+
+def test_a_pronoun_is_nobodys_name(index):
+    parrot = Parrot(("He", "worksFor", "Falke Uhren GmbH"))
+    assert facts(run(index, LearnedExtractor(index, parrot), "He was seen at Falke Uhren GmbH.")) == set()
+
+
 def test_several_sentences_keep_their_own_offsets(index):
     text = "Nothing is said here. Falke Uhren GmbH chose Berta Kunz. Nor here."
     parrot = Parrot(("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz"))

@@ -68,7 +68,9 @@ _DOUBTED_AFTER = re.compile(
     r"\b(?:allegedly|reportedly|supposedly|rumou?r\w*|unless|angeblich)\b|\b(?:only\s+)?if\b|,\s*perhaps\b|\bis\s+unlikely\b",
     re.IGNORECASE,
 )
-_OVER_AFTER = re.compile(r"\A\W*(?:\w+\s+){0,2}(?:any ?more|no longer|any longer|nicht mehr|until|till)\b", re.IGNORECASE)
+_OVER_AFTER = re.compile(
+    r"\A\W*(?:\w+\s+){0,2}(?:any ?more|no longer|any longer|nicht mehr|until|till)\b", re.IGNORECASE
+)
 _DENIED_AFTER = re.compile(r"\A\s+nicht\b", re.IGNORECASE)
 _QUESTION = re.compile(r"[?？؟]\W*\Z")
 
