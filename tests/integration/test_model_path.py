@@ -1,8 +1,10 @@
 """Extraction by a model, end to end over HTTP: what is there is not paid for again, and what is missing is said."""
 
 import asyncio
+import re
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -25,12 +27,12 @@ from sameas.llm.prices import Price
 from sameas.ontology.focus import FocusSettings
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
-from tests.servers.model_oracle import Oracle, asked
+from tests.servers.model_oracle import Seen, asked
 from tests.servers.model_script import Call, Step, held, refuses, says, status
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.company import ONTOLOGY
 
-from .model_path import INDEX, ORACLE, PLENTY, ModelPath, document, expected, facts, model_path, sentence, stated
+from .model_path import INDEX, ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
 
 CHUNKS = 6
 
@@ -475,6 +477,26 @@ def test_examples_are_shown_by_likeness_and_never_found_in_the_result(tmp_path: 
         asyncio.run(work(server))
 
 
-def test_the_oracle_needs_nothing_but_the_prompt() -> None:
-    """Were a class or property missing from a prompt, the tests above would see it: they answer from it alone."""
-    assert list(Oracle(facts)._known(sentence(1))) == [("Person1 Stone", "works for", "Acme1 Robotics")]
+@pytest.mark.parametrize("mode", ["two-stage", "joint"])
+def test_the_oracle_needs_nothing_but_the_prompt(tmp_path: Path, mode: Literal["two-stage", "joint"]) -> None:
+    """Were a class, a property or the text missing from a prompt, the tests above would see it."""
+
+    async def work(server: ModelServer) -> None:
+        async with model_path(server, tmp_path, prompts=PromptSettings(mode=mode)) as path:
+            assert stated(await path.extract(document(1))) == expected([0])
+
+    with ModelServer(ORACLE) as server:
+        asyncio.run(work(server))
+        calls = server.calls
+    for call in calls:
+        asks_for_facts = call.schema_name != "EntityReply"
+        told = ORACLE(call)
+        assert told["relations" if asks_for_facts else "entities"]
+        without = re.sub(r"^\d+ works for\(.*\n?", "", call.system, flags=re.MULTILINE)
+        assert without != call.system
+        assert not any(ORACLE.answer(call.schema_name, Seen.of(without, asked(call))).values())
+        if "entities" in told:
+            without = re.sub(r"^\d+ (?:person|organization)\b.*\n?", "", call.system, flags=re.MULTILINE)
+            assert ORACLE.answer(call.schema_name, Seen.of(without, asked(call)))["entities"] == []
+        elsewhere = asked(call).replace(sentence(0), "Nothing is said.")
+        assert not any(ORACLE.answer(call.schema_name, Seen.of(call.system, elsewhere)).values())

@@ -1,54 +1,99 @@
-"""The whole path against a real model on loopback: small enough to be wrong, which is what the guard is for."""
+"""The whole path against a real model on loopback: 135 million parameters, which copy the form of their examples."""
 
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from sameas import open_async_store
 from sameas.extraction.chunking import ChunkSettings
+from sameas.extraction.learning.examples import Example, Triple
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.service import Extraction, ExtractionService
-from sameas.identity.key import normalize_text
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import open_model
 from sameas.once.async_engine import AsyncEngine
-from tests.servers.real_model import RealModelServer
-from tests.unit.extraction.company import company_index
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import read_ontology
+from tests.servers.real_model import CONTEXT_TOKENS, RealModelServer
+from tests.unit.extraction.company import EX
 
-INDEX = company_index()
+from .model_path import stated
+
+# Two classes and a property: three examples fit into the context beside them.
+ONTOLOGY = f"""
+@prefix : <{EX}> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Person a owl:Class ; rdfs:label "person" .
+:Organization a owl:Class ; rdfs:label "organization" .
+:worksFor a owl:ObjectProperty ; rdfs:label "works for" ; rdfs:domain :Person ; rdfs:range :Organization .
+"""
+INDEX = OntologyIndex(read_ontology(ONTOLOGY.encode(), extension=".ttl"))
+EXAMPLES = [
+    Example(f"{person} works for {company}.", (Triple(person, f"{EX}worksFor", company),))
+    for person, company in [("Bob Reed", "Globex Ltd"), ("Carol Hill", "Initech Ltd"), ("Dan Wood", "Umbrella Ltd")]
+]
 TEXT = "Alice Stone works for Acme Robotics."
+SAID = {("Alice Stone", "worksFor", "Acme Robotics")}
 
 
-async def extract(server: RealModelServer, home: Path, *, settings: PromptSettings) -> Extraction:
-    model = open_model(server.address, api_key=server.api_key)
+async def extract(
+    server: RealModelServer, home: Path, *, text: str = TEXT, stream: bool = False, tokens: int = 100, shots: int = 3
+) -> Extraction:
+    model = open_model(server.address, api_key=server.api_key, stream=stream)
+    settings = PromptSettings(mode="joint", max_output_tokens=tokens, repair_output_tokens=tokens, examples=shots)
     try:
         async with open_async_store(f"sqlite:///{home}/sameas.db") as store:
             control = ModelControl(limiter=CentralRateLimiterService(), memo=CallMemo(AsyncEngine(store)))
-            extractor = ModelExtractor(INDEX, model, control=control, settings=settings)
+            extractor = ModelExtractor(INDEX, model, control=control, settings=settings, examples=EXAMPLES)
             return await ExtractionService(home=home, store=store).extract(
-                TEXT,
+                text,
                 ontology=INDEX.ontology,
                 extractor=extractor,
-                settings=PipelineSettings(chunking=ChunkSettings(window=50)),
+                settings=PipelineSettings(chunking=ChunkSettings(window=8_000, limit=16_000)),
             )
     finally:
         await model.close()
 
 
-def test_a_real_model_is_asked_accounted_for_and_not_believed(
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_real_model_fills_the_graph_and_is_accounted_for(
+    real_model_server: RealModelServer, tmp_path: Path, stream: bool
+) -> None:
+    done = asyncio.run(extract(real_model_server, tmp_path, stream=stream))
+    assert (done.metadata.status, done.metadata.missing) == ("complete", ())
+    assert stated(done) == SAID
+    (row,) = done.metadata.usage
+    assert (row.stage, row.calls, row.failed, row.unreported) == ("entity_extraction", 1, 0, 0)
+    # Its own count of prompt and reply, which has the examples in it and the text.
+    assert 500 < row.input_tokens < CONTEXT_TOKENS
+    assert 30 < row.output_tokens < 100
+
+
+def test_a_real_reply_that_is_cut_is_asked_for_again_and_then_missing(
     real_model_server: RealModelServer, tmp_path: Path
 ) -> None:
-    # Few tokens: whether the reply is whole or cut off is up to the model, and either must end well.
-    settings = PromptSettings(max_output_tokens=60, repair_output_tokens=90)
-    first = asyncio.run(extract(real_model_server, tmp_path, settings=settings))
-    metadata = first.metadata
-    used = [row for row in metadata.usage if row.calls]
-    assert used
-    assert all(row.unreported == 0 and row.input_tokens > 100 * row.calls for row in used)
-    assert metadata.status == ("partial" if metadata.missing else "complete")
-    for entity in first.graph.entities:
-        assert set(entity.types) <= INDEX.classes.keys()
-        assert all(normalize_text(TEXT)[one.start : one.end] == one.text for one in entity.mentions)
-    for relation in first.graph.relations:
-        assert relation.predicate in INDEX.properties
+    cut = asyncio.run(extract(real_model_server, tmp_path, tokens=8, shots=0))
+    assert [(gap.stage, gap.code) for gap in cut.metadata.missing] == [("entity_extraction", "truncated_reply")]
+    (row,) = cut.metadata.usage
+    assert (row.calls, row.output_tokens, row.unreported) == (2, 16, 0)
+    assert stated(cut) == set()
+
+
+def test_a_text_that_a_real_model_cannot_hold_is_refused_once_and_the_rest_is_there(
+    real_model_server: RealModelServer, tmp_path: Path
+) -> None:
+    """The first sentence is a chunk of its own; the others are one that is larger than the model's context."""
+    text = " ".join([TEXT] * (CONTEXT_TOKENS // 8))
+    part = asyncio.run(extract(real_model_server, tmp_path, text=text))
+    assert part.metadata.status == "partial"
+    assert [(gap.stage, gap.code, gap.start, gap.end) for gap in part.metadata.missing] == [
+        ("entity_extraction", "bad_request", len(TEXT) + 1, len(text))
+    ]
+    assert stated(part) == SAID
+    (row,) = part.metadata.usage
+    assert (row.calls, row.failed, row.unreported) == (2, 1, 0)
+    assert row.input_tokens < CONTEXT_TOKENS

@@ -69,6 +69,7 @@ class LearnedExtractor:
         self._minimum = minimum
         self._lexicon = LexiconExtractor(index)
         self._ends = LearnedEnds(index)
+        self._is_whole = set(model.properties).issuperset(index.properties)
         self._recent: OrderedDict[str, tuple[tuple[Span, LearnedTriple], ...]] = OrderedDict()
 
     @property
@@ -94,6 +95,8 @@ class LearnedExtractor:
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
         """What the lexicon claims between other mentions, of properties that no example speaks of."""
+        if self._is_whole:
+            return Found()
         found = await self._lexicon.extract_relations(chunk, mentions, focus)
         new = [claim for claim in found.items if claim.predicate not in self._model.properties]
         ends = _ends_of(self._claims(chunk, mentions, focus)) if new else []

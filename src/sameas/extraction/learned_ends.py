@@ -132,7 +132,7 @@ class LearnedEnds:
 
     def _contradicts(self, end: Mention, wanted: str) -> bool:
         """Whether a name is taken for another kind of thing than the class is of: a person for an organisation."""
-        kinds = {self._kinds.kind_of(iri) for iri in end.types} or {end.looks_like}
+        kinds = {str(self._kinds.kind_of(iri)) for iri in end.types} or {end.looks_like}
         kind = self._kinds.kind_of(wanted) if wanted else ""
         return bool(kind) and kind not in kinds and kinds.isdisjoint(("", "somewhere"))
 

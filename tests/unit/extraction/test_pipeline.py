@@ -375,7 +375,7 @@ def test_a_broken_extractor_fails_the_run_and_says_why() -> None:
         run(TEXT, pipeline, bus=bus)
     last = list(heard)[-1]
     assert last.type == "extraction_failed"
-    assert msgspec.to_builtins(last)["error"]["code"] == "KeyError"
+    assert msgspec.to_builtins(last)["error"]["code"] == "internal_error"
 
 
 def test_a_cancelled_run_ends_at_once_and_says_so() -> None:

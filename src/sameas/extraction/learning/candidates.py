@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sameas.extraction.learning.demonyms import COUNTRIES, DEMONYMS, PLACE_TOKENS
+from sameas.extraction.learning.edges import plain_names
 from sameas.extraction.learning.lexicon import NOBODY, Lexicon
 from sameas.extraction.learning.spans import (
     BRACKETED,
@@ -13,6 +14,7 @@ from sameas.extraction.learning.spans import (
     OPENING,
     PHRASE,
     PLACE,
+    PLAIN,
     QUANTITY,
     QUOTED,
     SHORTENED,
@@ -23,7 +25,7 @@ from sameas.extraction.learning.spans import (
 from sameas.extraction.learning.tokens import Tokens
 
 _PHRASE_WORDS = 3
-_SUBJECT_KINDS = NAME | QUOTED | OPENING | MIXED | BRACKETED | KNOWN
+_SUBJECT_KINDS = NAME | QUOTED | OPENING | MIXED | BRACKETED | KNOWN | PLAIN
 _NAMING_KINDS = OPENING | QUOTED | KNOWN
 
 
@@ -85,6 +87,8 @@ def find_candidates(tokens: Tokens, lexicon: Lexicon, *, without: int = NOBODY) 
                     add(i, j, PLACE, DEMONYMS[key])
                 if key in COUNTRIES:
                     add(i, j, PLACE)
+    for first, last in plain_names(tokens, lexicon, without=without):
+        add(first, last, PLAIN)
     for first, last in _phrases(tokens, lexicon, without):
         add(first, last, PHRASE)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1], key[2] or ""))]

@@ -1,52 +1,43 @@
-"""Dates as people write them. A mention is read into year, month and day, and can be written in any known
+"""Dates as the learner sees them: read by the lexicon's reader into year, month and day, and written in any known
 style.
 
-Reads `1 May 1999`, `May 1, 1999`, `1st of May, 1999`, `May 1999`, `1999-05-01`, `01/05/1999`, `5.1.1999`,
-`44 BC` and a year alone. A day that no calendar has is not a date.
+Years that the reader leaves aside because they stand in a range (`1901-1902`) or behind a joined word (`mid-1969`)
+are read as well, and of a season (`2005-06`) its first year. `02/09/1992` may be meant in two ways: the reading is day
+first, and each style has a twin that is month first, so that the examples can say which. A day without a year, or one
+that no calendar has, is not a date.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from sameas.extraction.graph import Mention
+from sameas.extraction.lexicon import dates as reader
 
 _NAMES = "January February March April May June July August September October November December"
 MONTHS = tuple(_NAMES.split())
-_NUMBERS = {name.lower(): i for i, name in enumerate(MONTHS, 1)}
-_NUMBERS |= {name[:3].lower(): i for i, name in enumerate(MONTHS, 1)}
-_NUMBERS["sept"] = 9
-_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-_MONTH = r"(?P<{0}>" + "|".join(sorted(_NUMBERS, key=lambda name: (-len(name), name))) + r")\b\.?"
-_DAY = r"(?P<{0}>\d{{1,2}})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<{0}>\d{{4}})"
-_DATE = re.compile(
-    r"\b(?:"
-    + "|".join(
-        (
-            r"(?P<iy>\d{4})-(?P<im>\d{1,2})-(?P<id>\d{1,2})(?:T[\d:.]+Z?)?",
-            _DAY.format("ad") + r"(?:\s+of)?\s+" + _MONTH.format("am") + r",?\s+" + _YEAR.format("ay"),
-            _MONTH.format("bm") + r"\s+(?:the\s+)?" + _DAY.format("bd") + r"(?:\s*,\s*|\s+)" + _YEAR.format("by"),
-            _MONTH.format("cm") + r"(?:\s+of)?,?\s+" + _YEAR.format("cy"),
-            _YEAR.format("fy") + r"\s+" + _MONTH.format("fm") + r"\s+" + _DAY.format("fd"),
-            r"(?P<dd>\d{1,2})[/.](?P<dm>\d{1,2})[/.](?P<dy>\d{4})",
-            r"(?P<ey>1[0-9]{3}|20[0-9]{2}|21[0-9]{2})",
-        )
-    )
-    + r")(?![\w%])(?!,\d{3})",
-    re.IGNORECASE,
-)
-_GROUPS = (("iy", "im", "id"), ("ay", "am", "ad"), ("by", "bm", "bd"), ("fy", "fm", "fd"))
+_DATATYPES = frozenset(reader.XSD + name for name in ("date", "dateTime", "gYearMonth", "gYear"))
+_PARTS = re.compile(r"(?P<sign>-?)(?P<year>\d{4,})(?:-(?P<month>\d\d))?(?:-(?P<day>\d\d))?")
+_YEAR = re.compile(r"(?<!\d[.,/])\b(?:1\d{3}|20\d\d|21\d\d)(?![\w%]|[.,]\d)")
+_SEASON = re.compile(r"\d\d(\d\d)-(\d\d)")
+_NUMERIC = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d\d)")
+_CENTURY = 100
+MONTH_FIRST = " month first"
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day, a month or a year; what is not said is None."""
+    """A day, a month or a year; what is not said is None. Years before our era are negative.
+
+    `order` says what a date in numbers alone shows: `day` or `month` first, or `either`.
+    """
 
     year: int
     month: int | None = None
     day: int | None = None
+    order: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,43 +49,60 @@ class DateMention:
     end: int
 
 
-def _possible(date: Date) -> bool:
-    if date.month is None:
-        return True
-    if not 1 <= date.month <= len(MONTHS):
-        return False
-    return date.day is None or 1 <= date.day <= _LENGTHS[date.month - 1]
+def _order(said: str, month: int, day: int) -> str | None:
+    found = _NUMERIC.fullmatch(said)
+    if found is None or month == day:
+        return None
+    first, second = int(found[1]), int(found[2])
+    if first == month:
+        return "month"
+    return "either" if max(first, second) <= len(MONTHS) else "day"
 
 
-def _month(text: str) -> int:
-    return _NUMBERS[text.lower()] if not text.isdigit() else int(text)
+def _read(mention: Mention) -> Date | None:
+    if mention.datatype not in _DATATYPES:
+        return None
+    found = _PARTS.match(mention.value)
+    if found is None:
+        return None
+    year = int(found["year"])
+    # XML Schema has a year 0, which people call 1 BC.
+    year = -year - 1 if found["sign"] or not year else year
+    month, day = (int(found[name]) if found[name] else None for name in ("month", "day"))
+    return Date(year, month, day, _order(mention.text, month, day) if month and day else None)
 
 
-def _read(found: re.Match[str]) -> Date | None:
-    got = found.groupdict()
-    for year, month, day in _GROUPS:
-        if got[year]:
-            return Date(int(got[year]), _month(got[month]), int(got[day]))
-    if got["cy"]:
-        return Date(int(got["cy"]), _month(got["cm"]))
-    if got["dy"]:
-        first, second = int(got["dd"]), int(got["dm"])
-        # Day first, as most of the world writes it, unless only month first is possible.
-        turned = second > len(MONTHS)
-        return Date(int(got["dy"]), first if turned else second, second if turned else first)
-    return Date(int(got["ey"]))
+def _is_season(said: str) -> bool:
+    found = _SEASON.fullmatch(said)
+    return found is not None and (int(found[1]) + 1) % _CENTURY == int(found[2])
 
 
 def find_dates(text: str) -> Iterator[DateMention]:
     """Every date said in the text, from left to right, the longest reading of each."""
-    for found in _DATE.finditer(text):
-        date = _read(found)
-        if date is not None and _possible(date):
-            yield DateMention(date, found.start(), found.end())
+    found: list[DateMention] = []
+    for mention in reader.find_dates(text):
+        date = None if _is_season(mention.text) else _read(mention)
+        if date is not None:
+            found.append(DateMention(date, mention.start, mention.end))
+    years = [
+        DateMention(Date(int(year.group())), *year.span())
+        for year in _YEAR.finditer(text)
+        if not any(mention.start < year.end() and year.start() < mention.end for mention in found)
+    ]
+    return iter(sorted((*found, *years), key=lambda mention: mention.start))
+
+
+def _turned(date: Date) -> Date:
+    """The other reading of a date that may be meant in two ways."""
+    return replace(date, month=date.day, day=date.month) if date.order == "either" else date
+
+
+def _year(date: Date) -> str:
+    return f"{date.year:04d}" if date.year > 0 else f"-{-date.year - 1:04d}"
 
 
 def _iso(date: Date) -> str | None:
-    return f"{date.year:04d}-{date.month:02d}-{date.day:02d}" if date.month and date.day else None
+    return f"{_year(date)}-{date.month:02d}-{date.day:02d}" if date.month and date.day else None
 
 
 def _words(date: Date, *, pad: bool) -> str | None:
@@ -112,7 +120,7 @@ def _filled(date: Date) -> Date:
     return Date(date.year, date.month or 1, date.day or 1)
 
 
-STYLES = (
+_PLAIN_STYLES = (
     "iso",
     "iso-filled",
     "padded",
@@ -120,13 +128,27 @@ STYLES = (
     "plain",
     "american",
     "year",
+    "year-iso",
     "year-month",
     "month-year",
 )
+_WITH_DAYS = ("iso", "padded", "plain", "american", "year-month", "month-year")
+STYLES = (*_PLAIN_STYLES, *(style + MONTH_FIRST for style in _WITH_DAYS))
+
+
+def shown_styles(date: Date) -> tuple[str, ...]:
+    """The styles that a date in an example may speak for: one that shows its order speaks for that order alone."""
+    if date.order == "month":
+        return tuple(style for style in STYLES if style + MONTH_FIRST not in STYLES)
+    if date.order == "day":
+        return _PLAIN_STYLES
+    return STYLES
 
 
 def write_date(date: Date, *, style: str) -> str | None:
     """The date in a style, or None where it does not say enough for that style."""
+    if style.endswith(MONTH_FIRST) and style in STYLES:
+        return write_date(_turned(date), style=style.removesuffix(MONTH_FIRST))
     match style:
         case "iso":
             return _iso(date)
@@ -141,9 +163,11 @@ def write_date(date: Date, *, style: str) -> str | None:
         case "american":
             return _american(date)
         case "year":
-            return str(date.year)
+            return str(date.year) if date.year > 0 else f"{-date.year} BC"
+        case "year-iso":
+            return _year(date)
         case "year-month":
-            return f"{date.year:04d}-{date.month:02d}" if date.month else None
+            return f"{_year(date)}-{date.month:02d}" if date.month else None
         case "month-year":
             return f"{MONTHS[date.month - 1]} {date.year}" if date.month else None
         case _:

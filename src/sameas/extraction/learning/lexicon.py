@@ -47,12 +47,13 @@ Table = dict[str, tuple[Known, ...]]
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Four tables, each from lower-case tokens joined by spaces to what is known of them."""
+    """Tables, each from lower-case tokens joined by spaces to what is known of them."""
 
     values: Table
     subjects: Table
     heads: Table
     aliases: Table
+    edges: Table = field(default_factory=dict)
 
     reach: dict[str, int] = field(init=False)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameas.extraction.learning.candidates import find_candidates
+from sameas.extraction.learning.carrying import carry
 from sameas.extraction.learning.clauses import clause_features
 from sameas.extraction.learning.container import digest_of, pack, unpack, write_file
 from sameas.extraction.learning.decoding import LearnedTriple, Mention, Thresholds, choose
@@ -23,6 +24,7 @@ from sameas.extraction.learning.forms import Forms, is_shortened
 from sameas.extraction.learning.hashing import word
 from sameas.extraction.learning.labels import Cues
 from sameas.extraction.learning.lexicon import Known, Lexicon, Table
+from sameas.extraction.learning.lists import find_lists
 from sameas.extraction.learning.object_features import object_features
 from sameas.extraction.learning.spans import KNOWN, SHORTENED, Span
 from sameas.extraction.learning.styles import SORTS, sort_of
@@ -66,6 +68,8 @@ class ModelContent(msgspec.Struct, frozen=True):
     examples: int
     prior: str
     shortens: bool = False
+    carried: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    edges: Rows = msgspec.field(default_factory=list)
 
 
 def _rows(table: Table) -> Rows:
@@ -83,6 +87,7 @@ def pack_lexicon(lexicon: Lexicon) -> dict[str, Rows]:
         "subjects": _rows(lexicon.subjects),
         "heads": _rows(lexicon.heads),
         "aliases": _rows(lexicon.aliases),
+        "edges": _rows(lexicon.edges),
     }
 
 
@@ -95,7 +100,11 @@ class LearnedModel:
         self.properties = tuple(content.properties)
         self.thresholds = Thresholds(content.best, content.other)
         self._lexicon = Lexicon(
-            _table(content.values), _table(content.subjects), _table(content.heads), _table(content.aliases)
+            _table(content.values),
+            _table(content.subjects),
+            _table(content.heads),
+            _table(content.aliases),
+            _table(content.edges),
         )
         self._cues: Cues = {key: tuple(items) for key, items in content.cues}
         self._forms = Forms({(name, sort): style for name, sort, style in content.styles})
@@ -109,21 +118,32 @@ class LearnedModel:
         subject_keys = np.frombuffer(content.subject_keys, np.uint32).tolist()
         subject_weights = np.frombuffer(content.subject_weights, np.float16).astype(np.float64).tolist()
         self._subject: dict[int, float] = dict(zip(subject_keys, subject_weights, strict=True))
+        self._carried = frozenset((name, end) for name, end in content.carried)
         self._takes = {sort: np.array([sort in sorts for sorts in content.sorts], bool) for sort in SORTS}
         self._names = [word(name) for name in self.properties]
 
     def extract(self, sentence: str) -> list[LearnedTriple]:
         """The facts that the sentence states, best first."""
-        return choose(self._guess(sentence, self.thresholds), self.thresholds)
+        tokens, spans = self._read(sentence)
+        chosen = choose(self._guess(tokens, spans, self.thresholds), self.thresholds)
+        if not chosen or not self._carried:
+            return chosen
+
+        def mention(span: Span, name: str | None) -> Mention:
+            return _mention(tokens, span) if name is None else self._object_mention(tokens, span, name)
+
+        return carry(chosen, find_lists(tokens, spans), self._carried, tokens=tokens, mention=mention)
 
     def guess(self, sentence: str) -> list[LearnedTriple]:
         """All facts worth a thought, whatever the thresholds."""
-        return self._guess(sentence, Thresholds(_FLOOR, _FLOOR))
+        return self._guess(*self._read(sentence), Thresholds(_FLOOR, _FLOOR))
 
-    def _guess(self, sentence: str, bar: Thresholds) -> list[LearnedTriple]:
+    def _read(self, sentence: str) -> tuple[Tokens, list[Span]]:
         # A text of this length is no sentence; its beginning is read.
         tokens = tokenize(sentence[:_LONGEST])
-        spans = [span for span in find_candidates(tokens, self._lexicon) if self._is_taught(span, tokens)]
+        return tokens, [span for span in find_candidates(tokens, self._lexicon) if self._is_taught(span, tokens)]
+
+    def _guess(self, tokens: Tokens, spans: list[Span], bar: Thresholds) -> list[LearnedTriple]:
         if not spans or not self.properties:
             return []
         scores = self._object_scores(tokens, spans)
@@ -229,13 +249,17 @@ class _Chooser:
         return _pool(self._tokens, [item[0] for item in seen], [power / total for power in powers[1:]])
 
 
+def _mention(tokens: Tokens, span: Span) -> Mention:
+    start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
+    return Mention(tokens.text[start:end], start, end, span.form)
+
+
 def _pool(tokens: Tokens, spans: Sequence[Span], shares: Sequence[float]) -> list[tuple[Mention, float]]:
     """The likeliest subject, mentions of one name taken together, and others nearly as likely."""
     total: dict[str, float] = defaultdict(float)
     best: dict[str, tuple[float, Mention]] = {}
     for span, share in zip(spans, shares, strict=True):
-        start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
-        mention = Mention(tokens.text[start:end], start, end, span.form)
+        mention = _mention(tokens, span)
         key = mention.value.lower()
         total[key] += share
         if key not in best or share > best[key][0]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import numpy as np
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from sameas.extraction.chunking import sentence_spans
 from sameas.extraction.learning.candidates import find_candidates
+from sameas.extraction.learning.carrying import Carried, ListCounter
 from sameas.extraction.learning.clauses import clause_features
 from sameas.extraction.learning.dates import Date, find_dates
+from sameas.extraction.learning.edges import learn_edges
 from sameas.extraction.learning.examples import Example, Triple
 from sameas.extraction.learning.forms import AffixCounter, Forms, choose_styles
 from sameas.extraction.learning.hashing import word
@@ -27,7 +29,7 @@ from sameas.extraction.learning.lexicon import Lexicon, key_of, learn_lexicon
 from sameas.extraction.learning.object_features import object_features
 from sameas.extraction.learning.schema import Schema
 from sameas.extraction.learning.spans import Span
-from sameas.extraction.learning.styles import sort_of, writings
+from sameas.extraction.learning.styles import settle_order, sort_of, writings
 from sameas.extraction.learning.subject_features import (
     SubjectFeatures,
     absent_feature,
@@ -41,9 +43,12 @@ from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 _UNLABELLED = 0.5
 # The share of values that must be new to the lexicon, as they are in a new text.
 _NEWS = 0.5
-# The share of texts of several sentences from which clauses count, and the most pairs that are read as one text.
-_SEVERAL = 0.1
+# The most pairs of examples that are read as one text.
 _JOINED = 150
+# So many for each example of several subjects or sentences.
+_JOINED_EACH = 5
+# Sentences are the most usual of these.
+_JOINTS = (". ", ", while ", ". ", "; ", ". ", ", ", ". ", " and ")
 _STOPS = (".", "!", "?", "。")
 Affixes = dict[str, tuple[str, ...]]
 
@@ -62,6 +67,7 @@ class Observations:
     sentence: list[int] = field(default_factory=list)
     labels: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     weights: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    carried: Carried = frozenset()
     subject_rows: list[list[int]] = field(default_factory=list)
     subject_groups: list[int] = field(default_factory=lambda: [0])
     subject_right: list[bool] = field(default_factory=list)
@@ -87,7 +93,7 @@ def _learn_affixes(reads: list[_Read], properties: frozenset[str]) -> Affixes:
             if triple.property not in properties:
                 continue
             if not any(_matching_styles(triple.object, span, read.tokens, ()) for span in read.spans):
-                texts = [read.tokens.slice(span.first, span.last) for span in read.spans if span.form is None]
+                texts = [said for span in read.spans if span.form is None for _, said in writings(span, read.tokens)]
                 counter.note(triple.property, triple.object, texts)
     return counter.affixes()
 
@@ -106,10 +112,10 @@ def _blind(reads: list[_Read], lexicon: Lexicon) -> list[tuple[int, _Read]]:
     lacking = (_NEWS * total - news) / (1 - _NEWS)
     if lacking <= 0:
         return []
-    nothing = Lexicon({}, {}, {}, {})
+    nothing = Lexicon({}, {}, {}, {}, lexicon.edges)
     chosen = range(0, len(reads), max(1, round(total / lacking)))
     return [
-        (i, _Read(reads[i].example, reads[i].tokens, find_candidates(reads[i].tokens, nothing), nothing))
+        (i, _Read(reads[i].example, reads[i].tokens, find_candidates(reads[i].tokens, nothing, without=i), nothing))
         for i in chosen
     ]
 
@@ -117,11 +123,21 @@ def _blind(reads: list[_Read], lexicon: Lexicon) -> list[tuple[int, _Read]]:
 def _pairs(reads: list[_Read]) -> Iterator[tuple[Example, Example]]:
     """Examples to be read as one text: neighbours first, then those farther apart, up to a number.
 
-    Most texts of several sentences speak of one thing: without these the fit would learn that the first name of
-    a text is the subject of all that it says.
+    Most texts speak of one thing: without these the fit would learn that the first name of a text is the subject of
+    all that it says. Where each example is one sentence about one thing, it is.
     """
+    several = sum(_says_several(read.example) for read in reads)
     apart = (zip(reads, reads[by:], strict=False) for by in range(1, len(reads)))
-    return ((one.example, other.example) for one, other in islice(chain.from_iterable(apart), _JOINED))
+    return (
+        (one.example, other.example)
+        for one, other in islice(chain.from_iterable(apart), min(_JOINED, _JOINED_EACH * several))
+    )
+
+
+def _says_several(example: Example) -> bool:
+    """Whether a text has several subjects or several sentences."""
+    subjects = {triple.subject for triple in example.triples}
+    return len(subjects) > 1 or len(list(islice(sentence_spans(example.text), 2))) > 1
 
 
 def _same_year(value: str, span: Span) -> bool:
@@ -134,10 +150,10 @@ def _same_year(value: str, span: Span) -> bool:
 class _Collector:
     """Gathers the rows of one example after the other."""
 
-    def __init__(self, observations: Observations, affixes: Affixes, *, with_clauses: bool) -> None:
+    def __init__(self, observations: Observations, affixes: Affixes) -> None:
         self.out = observations
-        self.with_clauses = with_clauses
         self.affixes = affixes
+        self.lists = ListCounter()
         self.styles: Counter[tuple[str, str, str]] = Counter()
         self.labels: list[NDArray[np.float32]] = []
         self.weights: list[NDArray[np.float32]] = []
@@ -151,6 +167,7 @@ class _Collector:
         for triple in triples:
             weights[:, self.column[triple.property]] = 1
         subjects = subject_features(tokens, spans, read.lexicon, without=number)
+        self.lists.note(triples, subjects.clauses.lists, tokens)
         for triple in triples:
             right = self._label(triple, read, labels, weights)
             if right:
@@ -163,12 +180,13 @@ class _Collector:
         self.labels.append(labels)
         self.weights.append(weights)
 
-    def add_joined(self, one: Example, other: Example) -> None:
+    def add_joined(self, one: Example, other: Example, *, joint: str) -> None:
         """Two examples as one text, for the choice of subjects alone: each fact has both ends in its own part."""
-        first = one.text.rstrip()
-        start = f"{first}{'' if first.endswith(_STOPS) else '.'} "
+        first = one.text.rstrip().rstrip("".join(_STOPS))
+        opens = any(other.text.startswith(triple.subject) for triple in other.triples)
+        start = first + (joint if opens else _JOINTS[0])
         tokens = tokenize(start + other.text)
-        nothing = Lexicon({}, {}, {}, {})
+        nothing = Lexicon({}, {}, {}, {}, self.out.lexicon.edges)
         spans = find_candidates(tokens, nothing)
         subjects = subject_features(tokens, spans, nothing)
         for part, begin, end in ((one, 0, len(start)), (other, len(start), len(tokens.text))):
@@ -212,9 +230,7 @@ class _Collector:
             place = place_of(span, target, subjects.names)
             right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
             found |= right
-            pair = pair_features(place, span.kinds)
-            if self.with_clauses:
-                pair += clause_features(subjects.clauses, span, target)
+            pair = pair_features(place, span.kinds) + clause_features(subjects.clauses, span, target)
             out.subject_rows.append(row + pair + property_features(place, look, name))
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
@@ -225,26 +241,26 @@ class _Collector:
         width = len(self.column)
         self.out.labels = np.concatenate([np.zeros((0, width), np.float32), *self.labels])
         self.out.weights = np.concatenate([np.zeros((0, width), np.float32), *self.weights])
-        self.out.forms = choose_styles(self.styles)
+        self.out.carried = self.lists.carried(self.column)
+        self.out.forms = choose_styles(settle_order(self.styles))
 
 
 def observe(examples: Sequence[Example], schema: Schema) -> Observations:
     """All rows of the examples, for the properties that occur in them."""
     seen = {triple.property for example in examples for triple in example.triples}
     properties = tuple(item.id for item in schema.properties if item.id in seen)
-    lexicon = learn_lexicon(examples, properties)
+    cues = cues_of(schema, properties)
+    lexicon = replace(learn_lexicon(examples, properties), edges=learn_edges(examples, properties, cues))
     reads = []
     for number, example in enumerate(examples):
         tokens = tokenize(example.text)
         reads.append(_Read(example, tokens, find_candidates(tokens, lexicon, without=number), lexicon))
     affixes = _learn_affixes(reads, frozenset(properties))
-    out = Observations(schema, properties, lexicon, cues_of(schema, properties), Forms({}))
-    several = sum(len(list(islice(sentence_spans(example.text), 2))) > 1 for example in examples)
-    # Examples of one sentence each say nothing about clauses, and what they seem to say is chance.
-    collector = _Collector(out, affixes, with_clauses=several > _SEVERAL * len(examples))
+    out = Observations(schema, properties, lexicon, cues, Forms({}))
+    collector = _Collector(out, affixes)
     for number, read in (*enumerate(reads), *_blind(reads, lexicon)):
         collector.add(number, read)
-    for pair in _pairs(reads) if collector.with_clauses else ():
-        collector.add_joined(*pair)
+    for number, (one, other) in enumerate(_pairs(reads)):
+        collector.add_joined(one, other, joint=_JOINTS[number % len(_JOINTS)])
     collector.finish()
     return out

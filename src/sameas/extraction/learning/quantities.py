@@ -1,8 +1,9 @@
-"""Numbers with and without units. A mention is read into an exact value and can be written in any known
-style.
+"""Numbers as the learner sees them: read by the lexicon's reader, with any word behind them as a unit, and written in
+any known style.
 
-Reads `2,777 metres`, `$2 million`, `3.5 km`, `US$ 10.5 billion`, `98 minutes`, `45%`, `-12.5`. A number that
-is part of a name (`Boeing 747-400`) is read as well: what it means is for the learner to say.
+Where the reader knows no unit, a plain word that follows is taken for one (`12 islands`, `20 mg/day`). Digits that the
+reader leaves aside because they are part of something (`Boeing 747-400`, `10-12 people`) are read as well: what they
+mean is for the learner to say.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sameas.extraction.graph import Mention
 from sameas.extraction.learning.tokens import word_set
+from sameas.extraction.lexicon import quantities as reader
 
-_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12, "bn": 9}
-_NUMBER = re.compile(
-    "(?P<sign>(?<![\\w.])[-\u2212])?"
-    r"(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"(?P<percent>\s?%)?(?:[\s-](?P<scale>hundred|thousand|million|billion|trillion|bn)\b)?"
-    r"(?:(?P<gap>\s?-?\s?)(?P<unit>[^\W\d_]{1,14}(?:/[^\W\d_]{1,6}|[²³23](?!\w))?))?"
-)
+_DIGITS = re.compile(r"(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<thousand>k\b)?", re.ASCII)
+_PIECE = re.compile("\\d(?:[\\d.,'\\s\u00a0\u202f\u2009]*\\d)?|[^\\W\\d_]+")
+_UNIT = re.compile(r"\s?-?\s?(?P<unit>[^\W\d_]{1,14}(?:/[^\W\d_]{1,6}|[²³23](?!\w))?)")
+_BETWEEN = " -\u00a0\u202f"
 # Words after a number that are no unit: they begin the next phrase.
 _NO_UNIT = word_set(
     "a an and are as at because but by during for from had has have he if in into is it its million of on or "
@@ -28,18 +28,12 @@ _NO_UNIT = word_set(
     "january february march april may june july august september october november december st nd rd th s bc "
     "ad ce bce"
 )
-_NAMES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen twenty"
-)
-_WORDS = {word: value for value, word in enumerate(_NAMES.split())}
-_WORD = re.compile(r"\b(" + "|".join(sorted(_WORDS, key=lambda word: (-len(word), word))) + r")\b", re.IGNORECASE)
-STYLES = ("plain", "decimal", "grouped", "unit", "decimal-unit")
+STYLES = ("plain", "decimal", "grouped", "scientific", "unit", "decimal-unit")
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An exact value and the unit's word, if one follows."""
+    """An exact value and the unit's word, if one is said."""
 
     value: Decimal
     unit: str | None = None
@@ -47,35 +41,53 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class QuantityMention:
-    """A quantity and the characters that say it; `number_end` is where the number ends and the unit
-    begins.
-    """
+    """A quantity and the characters that say it; the number alone may be fewer of them."""
 
     quantity: Quantity
     start: int
-    number_end: int
     end: int
+    number_start: int
+    number_end: int
 
 
 def find_quantities(text: str) -> Iterator[QuantityMention]:
-    """Every number said in the text in digits, and the small ones said in words."""
-    for found in _NUMBER.finditer(text):
-        value = Decimal(found["number"].replace(",", ""))
-        number_end = found.end("number")
-        if found["scale"]:
-            value = value.scaleb(_SCALES[found["scale"]])
-            number_end = found.end("scale")
-        if found["percent"]:
-            number_end = found.end("percent")
-        if found["sign"]:
-            value = -value
-        unit = found["unit"]
-        unit = unit if unit and unit.lower() not in _NO_UNIT and unit[0].islower() else None
-        end = found.end("unit") if unit else number_end
-        yield QuantityMention(Quantity(value, unit), found.start(), number_end, end)
-    for found in _WORD.finditer(text):
-        value = Decimal(_WORDS[found.group().lower()])
-        yield QuantityMention(Quantity(value), found.start(), found.end(), found.end())
+    """Every number said in the text, in digits or words."""
+    taken = []
+    for mention in reader.find_quantities(text):
+        taken.append((mention.start, mention.end))
+        yield _united(mention, text)
+    for found in _DIGITS.finditer(text):
+        if not any(start < found.end() and found.start() < end for start, end in taken):
+            value = Decimal(found["number"].replace(",", "")).scaleb(3 if found["thousand"] else 0)
+            yield _followed(value, text, found.start(), found.end())
+
+
+def _united(mention: Mention, text: str) -> QuantityMention:
+    value, start, end = Decimal(mention.value), mention.start, mention.end
+    if not mention.unit:
+        return _followed(value, text, start, end)
+    if reader.is_money(mention):
+        digit = next((at for at, sign in enumerate(mention.text) if sign.isdigit()), 0)
+        return QuantityMention(Quantity(value, mention.unit), start, end, start + digit, end)
+    number_end = start + _number_length(mention)
+    unit = text[number_end:end].strip(_BETWEEN)
+    return QuantityMention(Quantity(value, unit or mention.unit), start, end, start, number_end)
+
+
+def _number_length(mention: Mention) -> int:
+    """How much of a mention is its number: the least that says the same value."""
+    for piece in _PIECE.finditer(mention.text):
+        read = next(reader.find_quantities(mention.text[: piece.end()]), None)
+        if read is not None and read.value == mention.value and (read.start, read.end) == (0, piece.end()):
+            return piece.end()
+    return len(mention.text)
+
+
+def _followed(value: Decimal, text: str, start: int, end: int) -> QuantityMention:
+    # Behind a number in words the next word is seldom a unit.
+    found = _UNIT.match(text, end) if any(sign.isdigit() for sign in text[start:end]) else None
+    unit = found["unit"] if found and found["unit"].lower() not in _NO_UNIT and found["unit"][0].islower() else None
+    return QuantityMention(Quantity(value, unit), start, found.end() if found and unit else end, start, end)
 
 
 def _plain(value: Decimal) -> str:
@@ -88,6 +100,12 @@ def _decimal(value: Decimal) -> str:
     return text if "." in text else text + ".0"
 
 
+def _scientific(value: Decimal) -> str:
+    """As XML Schema writes a double: `1.75E7`."""
+    power = value.adjusted() if value else 0
+    return f"{_decimal(value.scaleb(-power))}E{power}"
+
+
 def write_quantity(quantity: Quantity, *, style: str) -> str | None:
     """The quantity in a style, or None where it has no unit and the style wants one."""
     match style:
@@ -98,6 +116,8 @@ def write_quantity(quantity: Quantity, *, style: str) -> str | None:
         case "grouped":
             whole, dot, rest = _plain(quantity.value).partition(".")
             return f"{int(whole):,}{dot}{rest}"
+        case "scientific":
+            return _scientific(quantity.value)
         case "unit":
             return f"{_plain(quantity.value)} {quantity.unit}" if quantity.unit else None
         case "decimal-unit":

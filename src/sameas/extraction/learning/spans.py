@@ -6,16 +6,21 @@ particles, hyphens and colons, whole and in part, because where a name ends is f
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sameas.extraction.chunking import sentence_spans
 from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.quantities import Quantity, find_quantities
-from sameas.extraction.learning.tokens import Tokens, word_set
+from sameas.extraction.learning.tokens import Tokens, is_caseless, is_unspaced, word_set
+from sameas.extraction.lexicon.quotes import find_quotes
 
-NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE = (1 << i for i in range(11))
-KIND_BITS = 11
+NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE, PLAIN = (
+    1 << i for i in range(12)
+)
+KIND_BITS = 12
 
 _APOSTROPHES = "'\u2019"
 _TIGHT = word_set("- ' \u2019 . & / \u2013 _ +")
@@ -25,6 +30,7 @@ _CLOSE = word_set(
 )
 _WIDE = word_set("and for in on at to a an into from with by or no vs upon about without is are : . ! ? his her my s")
 _FAR = word_set(", ( )")
+_JOINTS = (_WIDE | _FAR | word_set("; & und oder et ou y 、 和 及")) - word_set(". a an no s his her my")
 _LEVEL = {**dict.fromkeys(_FAR, 3), **dict.fromkeys(_WIDE, 2), **dict.fromkeys(_CLOSE, 1)}
 _GAP_TOKENS = 3
 _RUNS_JOINED = 4
@@ -35,14 +41,17 @@ _OPENERS = word_set(
     "but and or not other under over between following until another each first then here who which where"
 )
 _LEADING = _ARTICLES | _OPENERS
-_OPENING_ENDS = word_set(
+OPENING_ENDS = word_set(
     "is was are were has had have will would can could may became becomes won received features stars takes "
     "took serves served represents represented began begins plays played lies flows rises joined located s ( "
     ", : ; ["
 )
 _OPENING_TOKENS = 14
-_QUOTES = {'"': '"', "\u201c": "\u201d", "\u201e": "\u201c", "«": "»", "\u2018": "\u2019", "`": "'"}
-_QUOTED_TOKENS = 24
+_QUOTES = frozenset("\"'`\u201c\u201d\u201e\u2018\u201a«»\u2039\u203a「『《")
+_BACKTICKED = re.compile("`+([^`'\n]{1,160})'+")
+_SIGNS_JOINED = 8
+_HIRAGANA = re.compile("[\u3040-\u309f]")
+_KATAKANA = re.compile("[\u30a0-\u30ff]{2}")
 _NAME_PIECES = (3, 5)
 _ABBREVIATION = 3
 
@@ -124,6 +133,11 @@ def _runs(tokens: Tokens, begins: frozenset[int]) -> list[tuple[int, int]]:
         runs.append((i, j))
         i = j
     return runs
+
+
+def is_single(tokens: Tokens, first: int, last: int) -> bool:
+    """Whether nothing in a span joins two names, which may be one: `Ann Lee`, but not `Ann in Paris`."""
+    return _JOINTS.isdisjoint(tokens.lower[first:last])
 
 
 def _gap(tokens: Tokens, first: int, last: int) -> int:
@@ -217,7 +231,7 @@ def _opening(tokens: Tokens, out: _Collector, start: int) -> None:
         return
     found = 0
     for i in range(start + 1, min(len(tokens), start + _OPENING_TOKENS)):
-        if lower[i] in _OPENING_ENDS and not (lower[i] == "s" and lower[i - 1] not in _APOSTROPHES):
+        if lower[i] in OPENING_ENDS and not (lower[i] == "s" and lower[i - 1] not in _APOSTROPHES):
             end = i - 1 if lower[i] == "s" else i
             out.add(start, end, OPENING)
             if lower[start] in _ARTICLES and end - start > 1:
@@ -228,19 +242,16 @@ def _opening(tokens: Tokens, out: _Collector, start: int) -> None:
 
 
 def _enclosed(tokens: Tokens, out: _Collector) -> None:
-    words = tokens.words
-    opened: tuple[int, str] | None = None
+    quoted = [(mention.start, mention.end) for mention in find_quotes(tokens.text)]
+    quoted += [found.span(1) for found in _BACKTICKED.finditer(tokens.text)] if "`" in tokens.text else []
+    for start, end in quoted:
+        first, last = bisect_left(tokens.starts, start), bisect_right(tokens.ends, end)
+        out.add(first, last, QUOTED)
+        # A stop inside the quotation marks may be the style's or the value's own.
+        if last < len(tokens) and tokens.words[last] in ",.;" and tokens.starts[last] == tokens.ends[last - 1]:
+            out.add(first, last + 1, QUOTED)
     bracket: int | None = None
-    for i, word in enumerate(words):
-        if opened and word == opened[1]:
-            if 0 < i - opened[0] - 1 <= _QUOTED_TOKENS:
-                out.add(opened[0] + 1, i, QUOTED)
-                # American style puts the comma inside the quotation marks.
-                if words[i - 1] in ",.;" and i - 1 > opened[0] + 1:
-                    out.add(opened[0] + 1, i - 1, QUOTED)
-            opened = None
-        elif word in _QUOTES and not opened:
-            opened = (i, _QUOTES[word])
+    for i, word in enumerate(tokens.words):
         if word == "(":
             bracket = i
         elif bracket is not None and word in "),;:":
@@ -261,14 +272,35 @@ def _values(tokens: Tokens, out: _Collector) -> None:
             if mention.date.month is not None:
                 dated.update(range(first, last))
     for number in find_quantities(tokens.text):
-        first = at_start.get(number.start)
-        if first is None or first in dated:
-            continue
-        for end in sorted({number.number_end, number.end}):
-            last = at_end.get(end)
-            if last is not None and (first, last) not in out.values:
-                out.add(first, last, QUANTITY)
-                out.values[(first, last)] = number.quantity
+        for start, end in ((number.number_start, number.number_end), (number.start, number.end)):
+            first, last = at_start.get(start), at_end.get(end)
+            if first is None or last is None or first in dated or (first, last) in out.values:
+                continue
+            out.add(first, last, QUANTITY)
+            out.values[(first, last)] = number.quantity
+
+
+def _caseless(tokens: Tokens, out: _Collector) -> None:
+    """All short runs of words in a script without capitals: any of them may be a name."""
+    words, count = tokens.words, len(tokens)
+    first = 0
+    while first < count:
+        last = first
+        while last < count and is_caseless(words[last][0]):
+            last += 1
+        for start in range(first, last):
+            longest = _SIGNS_JOINED if is_unspaced(words[start][0]) else _RUNS_JOINED
+            for end in range(start + 1, min(last, start + longest) + 1):
+                if _may_be_name(words, start, end):
+                    out.add(start, end, PLAIN)
+        first = last + 1
+
+
+def _may_be_name(words: tuple[str, ...], first: int, last: int) -> bool:
+    """Whether Japanese would set a name so: hiragana is what stands between names, katakana is not cut."""
+    if _HIRAGANA.match(words[first]) or _HIRAGANA.match(words[last - 1]):
+        return False
+    return not any(_KATAKANA.fullmatch("".join(words[max(0, at - 1) : at + 1])) for at in (first, last))
 
 
 STOPWORDS = word_set(
@@ -288,4 +320,6 @@ def find_spans(tokens: Tokens) -> list[Span]:
         _openings(tokens, out)
         _enclosed(tokens, out)
         _values(tokens, out)
+        if not tokens.text.isascii():
+            _caseless(tokens, out)
     return out.spans()

@@ -4,6 +4,7 @@ around it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from sameas.extraction.learning import dates, quantities
@@ -33,11 +34,14 @@ def write_span(span: Span, text: str, style: str) -> str | None:
     if style == AS_IS:
         return text
     if style.startswith(AFFIX):
-        _, before, after = style.split(SEPARATOR)
-        folded = fold(text)
+        _, before, after, *inner = style.split(SEPARATOR)
+        said = write_span(span, text, inner[0]) if inner else text
+        if said is None:
+            return None
+        folded = fold(said)
         if (before and folded.startswith(fold(before))) or (after and folded.endswith(fold(after))):
-            return text
-        return f"{before}{text}{after}"
+            return said
+        return f"{before}{said}{after}"
     if isinstance(span.value, Date):
         return dates.write_date(span.value, style=style)
     if isinstance(span.value, Quantity):
@@ -46,18 +50,37 @@ def write_span(span: Span, text: str, style: str) -> str | None:
 
 
 def writings(span: Span, tokens: Tokens, affixes: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Every style in which a candidate can be written, with the result."""
+    """Every style in which a candidate can be written, with the result; words are added to each of them."""
     if span.form is not None:
         yield AS_IS, span.form
         return
     text = tokens.slice(span.first, span.last)
     yield AS_IS, text
-    styles: tuple[str, ...] = affixes
+    inner: tuple[str, ...] = ()
     if isinstance(span.value, Date):
-        styles += dates.STYLES
+        inner = dates.shown_styles(span.value)
     elif isinstance(span.value, Quantity):
-        styles += quantities.STYLES
-    for style in styles:
+        inner = quantities.STYLES
+    for style in (*inner, *affixes, *(f"{affix}{SEPARATOR}{style}" for affix in affixes for style in inner)):
         written = write_span(span, text, style)
         if written is not None:
             yield style, written
+
+
+def settle_order(counts: Counter[tuple[str, str, str]]) -> Counter[tuple[str, str, str]]:
+    """The counts of styles without those of the order of day and month that the examples do not have.
+
+    Dates that show no order speak for both alike; day first, as most of the world writes it, where no date shows one.
+    """
+    day = sum(count for (_, _, style), count in counts.items() if _has_twin(style))
+    month = sum(count for (_, _, style), count in counts.items() if _is_month_first(style))
+    dropped = _has_twin if month > day else _is_month_first
+    return Counter({key: count for key, count in counts.items() if not dropped(key[2])})
+
+
+def _has_twin(style: str) -> bool:
+    return style.rsplit(SEPARATOR, 1)[-1] + dates.MONTH_FIRST in dates.STYLES
+
+
+def _is_month_first(style: str) -> bool:
+    return style.endswith(dates.MONTH_FIRST)

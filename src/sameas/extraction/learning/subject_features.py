@@ -14,8 +14,9 @@ from sameas.extraction.learning.candidates import can_be_subject
 from sameas.extraction.learning.clauses import Clauses, find_clauses
 from sameas.extraction.learning.hashing import mix, salt, word
 from sameas.extraction.learning.lexicon import NOBODY, Lexicon
+from sameas.extraction.learning.lists import find_lists
 from sameas.extraction.learning.object_features import bucket, shape
-from sameas.extraction.learning.spans import NAME, QUOTED, STOPWORDS, Span
+from sameas.extraction.learning.spans import DATE, NAME, OPENING, QUANTITY, QUOTED, STOPWORDS, Span, is_single
 from sameas.extraction.learning.tokens import Tokens, word_set
 
 _START, _END, _NONE = word("<s>"), word("</s>"), word("-")
@@ -70,6 +71,19 @@ def _absent(tokens: Tokens) -> list[int]:
     return row + [mix(_A_HAS, word(text)) for text in sorted(_ABSENCE_WORDS.intersection(lower))]
 
 
+def _outermost(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [x for x in places if not any(y != x and y[0] <= x[0] and x[1] <= y[1] for y in places)]
+
+
+def _is_more_than_number(span: Span, tokens: Tokens, lexicon: Lexicon, *, without: int) -> bool:
+    """Digits are a name where they are quoted, open a sentence, or are a subject elsewhere; a known value is none."""
+    if span.kinds & (QUOTED | OPENING):
+        return True
+    if not span.kinds & (DATE | QUANTITY) and any(text[-1].isalpha() for text in tokens.words[span.first : span.last]):
+        return True
+    return lexicon.knows_subject(" ".join(tokens.lower[span.first : span.last]), without=without)
+
+
 def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, without: int = NOBODY) -> SubjectFeatures:
     """The static features of every candidate that can be a subject."""
     lower = tokens.lower
@@ -78,10 +92,13 @@ def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, wit
     shapes = [shape(text) for text in tokens.words]
     quoted = [(span.first, span.last) for span in spans if span.kinds & QUOTED]
     names = sorted({(span.first, span.last) for span in spans if span.kinds & NAME})
-    outer = [x for x in names if not any(y != x and y[0] <= x[0] and x[1] <= y[1] for y in names)]
+    outer = _outermost(names)
+    single = _outermost([x for x in names if is_single(tokens, *x)])
     keys = {place: " ".join(lower[place[0] : place[1]]) for place in names}
     said = Counter(keys.values())
-    chosen = [span for span in spans if can_be_subject(span)]
+    chosen = [
+        span for span in spans if can_be_subject(span) and _is_more_than_number(span, tokens, lexicon, without=without)
+    ]
     rows = []
     sorts: list[tuple[int, ...]] = []
     for span in chosen:
@@ -128,7 +145,9 @@ def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, wit
             row.append(_KNOWN_VALUE)
         rows.append(row)
         sorts.append((mix(_LW, numbers[b - 1]), mix(_N1, n1), mix(_P1, p1), mix(_SHAPE, looks), mix(_KK, kinds)))
-    return SubjectFeatures(chosen, rows, sorts, _absent(tokens), outer, find_clauses(tokens, outer))
+    return SubjectFeatures(
+        chosen, rows, sorts, _absent(tokens), outer, find_clauses(tokens, single, find_lists(tokens, spans))
+    )
 
 
 def place_of(subject: Span, target: Span, names: list[tuple[int, int]]) -> tuple[str, int, int]:

@@ -1,11 +1,22 @@
-"""The words of a sentence, with their places. A token is a run of letters or digits, or one other sign."""
+"""The words of a sentence, with their places. A token is a run of letters or digits, or one other sign.
+
+Marks belong to the letter before them, as in Hindi; where a script sets no blanks between words, as in Chinese, each
+sign is a token.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-_TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# Signs that change a letter, most of them no letters themselves: of Latin, Hebrew and Arabic, of India and beyond.
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0fff\u1000-\u109f"
+    "\u1780-\u17d3\u200c\u200d"
+)
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[{_MARKS}]|[^\W_{_UNSPACED}])*|[^\w\s]|_")
+_SIGN = re.compile(f"[{_UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,16 @@ def tokenize(text: str) -> Tokens:
         ends.append(match.end())
     lower = tuple(word.lower() for word in words)
     return Tokens(text, tuple(words), lower, tuple(starts), tuple(ends))
+
+
+def is_caseless(sign: str) -> bool:
+    """Whether a letter is of a script without capitals."""
+    return (sign.isalpha() and sign.lower() == sign.upper()) or is_unspaced(sign)
+
+
+def is_unspaced(sign: str) -> bool:
+    """Whether a sign is of a script without blanks between words."""
+    return _SIGN.match(sign) is not None
 
 
 def word_set(text: str) -> frozenset[str]:

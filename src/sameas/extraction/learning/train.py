@@ -77,6 +77,7 @@ def _fit(
         examples=len(examples),
         prior=prior.version,
         shortens=shortens(examples, seen.properties),
+        carried=sorted(seen.carried),
     )
     return LearnedModel(content)
 

@@ -4,6 +4,7 @@ import pytest
 
 from sameas.extraction.learning.clauses import clause_features, find_clauses
 from sameas.extraction.learning.examples import Example, Triple
+from sameas.extraction.learning.lists import find_lists
 from sameas.extraction.learning.schema import Property, Schema
 from sameas.extraction.learning.spans import Span, find_spans
 from sameas.extraction.learning.tokens import tokenize
@@ -42,6 +43,13 @@ def examples() -> list[Example]:
         ("Acme makes cars, and it is old.", ["Acme", "it"]),
         ("Acme makes cars, and Globex sells them.", ["Acme", "Globex"]),
         ("Acme and Globex make cars.", ["Acme"]),
+        ("Acme makes cars, Globex makes tea.", ["Acme", "Globex"]),
+        ("Acme makes cars and Globex makes tea.", ["Acme", "Globex"]),
+        ("Acme is in Ulm, Globex in Bonn.", ["Acme", "Globex"]),
+        ("Acme earned 5 million and Globex 7 million.", ["Acme", "Globex"]),
+        ("On Monday, Acme made cars.", ["On"]),
+        ("Founded by Smith, Acme makes cars.", ["Founded"]),
+        ("Acme bought Globex, Smith and tea.", ["Acme"]),
         ("", []),
     ],
 )
@@ -57,6 +65,14 @@ def test_a_subject_of_the_own_clause_differs_from_one_of_another() -> None:
     clauses = find_clauses(tokens, [(0, 1), (4, 5)])
     acme, globex, tea = (Span(at, at + 1, 0, None, None) for at in (0, 4, 6))
     assert not set(clause_features(clauses, acme, tea)) & set(clause_features(clauses, globex, tea))
+
+
+def test_a_member_of_the_list_that_the_object_is_in_differs_from_another_name() -> None:
+    tokens = tokenize("Acme and Globex bought Smith.")
+    spans = find_spans(tokens)
+    clauses = find_clauses(tokens, [(0, 1), (2, 3), (4, 5)], find_lists(tokens, spans))
+    acme, globex, smith = (Span(at, at + 1, 0, None, None) for at in (0, 2, 4))
+    assert set(clause_features(clauses, acme, globex)) - set(clause_features(clauses, acme, smith))
 
 
 def test_each_fact_of_a_text_has_the_subject_of_its_own_sentence() -> None:

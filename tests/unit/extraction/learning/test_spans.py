@@ -34,10 +34,11 @@ def test_names_of_many_shapes_are_candidates(sentence: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sentence", ['the motto "dare to ask".', "the motto “dare to ask”.", "the motto «dare to ask»."]
+    "marks", ['""', "“”", "„“", "„”", "‘’", "''", "``''", "«»", "»«", "‹›", "「」", "『』", "《》"]
 )
-def test_quoted_strings_are_candidates_whatever_the_marks(sentence: str) -> None:
-    tokens = tokenize(sentence)
+def test_quoted_strings_are_candidates_whatever_the_marks(marks: str) -> None:
+    half = len(marks) // 2
+    tokens = tokenize(f"the motto {marks[:half]}dare to ask{marks[half:]}.")
     quoted = [tokens.slice(span.first, span.last) for span in find_spans(tokens) if span.kinds & QUOTED]
     assert quoted == ["dare to ask"]
 
@@ -48,6 +49,24 @@ def test_the_day_and_the_length_are_read_as_values() -> None:
     assert found["4 July 1971"] & DATE
     assert found["2,777"] & QUANTITY
     assert found["2,777 metres"] & QUANTITY
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("王小明1970年5月4日出生于北京。", {"王小明", "1970年5月4日", "北京"}),
+        ("ゲーテはフランクフルトで生まれた。", {"ゲーテ", "フランクフルト"}),
+        ("ولد أحمد في القاهرة.", {"أحمد", "القاهرة"}),
+        ("מרים כהן נולדה בחיפה.", {"מרים כהן"}),
+        ("राम दिल्ली में रहता है।", {"राम", "दिल्ली"}),
+    ],
+)
+def test_a_script_without_capitals_has_candidates(sentence: str, names: set[str]) -> None:
+    assert names <= _texts(sentence)
+
+
+def test_a_name_in_katakana_is_not_cut() -> None:
+    assert not {"ゲー", "ーテ", "フランク"} & _texts("ゲーテはフランクフルトで生まれた。")
 
 
 @given(st.text(max_size=300))
