@@ -35,7 +35,8 @@ from tests.unit.llm.asks import SCHEMA, an_ask
 
 pytestmark = pytest.mark.anyio
 
-INTERFACES = ["compatible", "openai", "anthropic", "google"]
+INTERFACES = ["compatible", "openai", "ollama", "anthropic", "google"]
+OPENAI = ("openai", "ollama")
 CANARY = "sk-canary-0123456789"
 GOOD = {"entities": ["Acme", "Berlin"]}
 
@@ -78,8 +79,10 @@ def opened(server, interface="compatible", **options):
     options = {"timeout": 20.0, "api_key": CANARY, **options}
     if interface == "compatible":
         return open_model(server.address(), **options)
-    name = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash"}[interface]
-    return open_model(f"{interface}:{name}", url=server.url if interface == "openai" else server.root, **options)
+    name = {"openai": "gpt-4o-mini", "ollama": "qwen3", "anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash"}[
+        interface
+    ]
+    return open_model(f"{interface}:{name}", url=server.url if interface in OPENAI else server.root, **options)
 
 
 async def failure(model, server, script, ask=None):

@@ -40,11 +40,11 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "postgres", "mariadb"])
 def store(request, tmp_path):
-    if request.param == "redis":
-        return request.getfixturevalue("redis_url")
-    return f"sqlite:///{tmp_path}/records.db"
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/records.db"
+    return request.getfixturevalue(f"{request.param}_url")
 
 
 def start(store, url):

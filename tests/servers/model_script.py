@@ -83,6 +83,8 @@ class Step:
     break_after: float | None = None
     break_by: Break = "reset"
     choices: bool = True
+    # How many events of a stream are sent before it ends as if it were whole; None sends all.
+    events: int | None = None
 
 
 Script = Step | Mapping[str, Any] | str | Sequence[Any] | Callable[[Call], Any | Awaitable[Any]] | None
@@ -124,6 +126,11 @@ def drips(reply: Any, *, every: float) -> Step:
     return Step(reply=reply, drip=every)
 
 
+def cut_stream(events: int, reply: Any) -> Step:
+    """A stream that ends properly, as HTTP goes, after so many of its events."""
+    return Step(reply=reply, events=events)
+
+
 def refuses(why: str = "I cannot help with that.") -> Step:
     return Step(reply=why, finish="refusal")
 
@@ -160,6 +167,7 @@ __all__ = [
     "Script",
     "Step",
     "by_text",
+    "cut_stream",
     "drips",
     "empty",
     "garbage",

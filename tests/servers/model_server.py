@@ -6,7 +6,8 @@
         assert len(server.calls) == 1 and server.most_at_once <= 5
 
 It is real HTTP over real sockets, in a thread of its own, and it records what it was asked: each call, how many were in
-flight at once, how many came in any sixty seconds. What it answers is in `tests.servers.model_script`.
+flight at once, how many came in any sixty seconds. What it answers is in `tests.servers.model_script`; OpenAI's
+interface streams it where a request asks for that.
 """
 
 import asyncio
@@ -22,8 +23,8 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tests.servers.model_script import Call, Script, Step, step_of
-from tests.servers.model_wire import body_of
+from tests.servers.model_script import Call, Script, Step, replace, step_of
+from tests.servers.model_wire import body_of, is_stream
 from tests.servers.port import LOOPBACK
 
 CALL_WITHIN_SECONDS = 10.0
@@ -176,6 +177,8 @@ class ModelServer:
         try:
             step = await _next(script, call, call.number - first)
             await _hold(step)
+            if is_stream(call, step):
+                step = replace(step, headers={"Content-Type": "text/event-stream", **step.headers})
             return await _send(writer, step, body_of(call, step))
         finally:
             with self._changed:

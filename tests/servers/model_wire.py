@@ -8,6 +8,8 @@ from tests.servers.model_script import Call, Step
 _OPENAI_FINISH = {"stop": "stop", "length": "length", "refusal": "content_filter"}
 _ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}
 _GOOGLE_FINISH = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
+# Of the text of a stream.
+PIECES = 4
 _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
 
 
@@ -21,11 +23,21 @@ def body_of(call: Call, step: Step) -> bytes:
     usage = counted(call, text) if step.usage is None else step.usage
     match call.interface:
         case "openai":
-            return _encoded(_openai(call, step, text, usage))
+            return (
+                _openai_events(call, step, text, usage)
+                if is_stream(call, step)
+                else _encoded(_openai(call, step, text, usage))
+            )
         case "anthropic":
             return _encoded(_anthropic(call, step, text, usage))
         case "google":
             return _encoded(_google(call, step, text, usage))
+
+
+def is_stream(call: Call, step: Step) -> bool:
+    """Whether the answer is sent as events, as it was asked for; errors never are."""
+    wanted = call.interface == "openai" and bool(call.body.get("stream"))
+    return wanted and step.status < 400 and step.body is None
 
 
 def counted(call: Call, text: str) -> tuple[int, int]:
@@ -48,6 +60,26 @@ def _openai(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[s
         total = sum(part for part in usage if isinstance(part, int))
         reply["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": total}
     return reply
+
+
+def _openai_events(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> bytes:
+    """The same reply in pieces: its text, why it ended, its usage if that was asked for, and the mark of the end."""
+    whole = _openai(call, step, text, usage)
+    told = {**{name: whole[name] for name in ("id", "created", "model")}, "object": "chat.completion.chunk"}
+    said = "refusal" if step.finish == "refusal" else "content"
+    size = max(1, -(-len(text) // PIECES))
+    deltas: list[tuple[dict[str, Any], str | None]] = [
+        ({"role": "assistant", said: text[start : start + size]}, None) for start in range(0, len(text), size)
+    ]
+    deltas.append(({}, _OPENAI_FINISH[step.finish]))
+    events: list[dict[str, Any]] = [
+        {**told, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}] if step.choices else []}
+        for delta, finish in deltas
+    ]
+    if "usage" in whole and (call.body.get("stream_options") or {}).get("include_usage"):
+        events.append({**told, "choices": [], "usage": whole["usage"]})
+    sent = [b"data: " + _encoded(event) + b"\n\n" for event in events] + [b"data: [DONE]\n\n"]
+    return b"".join(sent[: step.events])
 
 
 def _anthropic(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[str, Any]:

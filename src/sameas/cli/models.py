@@ -21,10 +21,13 @@ def learn_to(target: Path, examples: Path, ontology: Ontology) -> None:
     from sameas.extraction.learned import schema_of
     from sameas.extraction.learning import read_examples
     from sameas.extraction.learning.train import learn
+    from sameas.extraction.trust import trusted_properties
 
-    schema = schema_of(OntologyIndex(ontology))
+    index = OntologyIndex(ontology)
+    schema = schema_of(index)
+    given = read_examples(examples, schema)
     target.parent.mkdir(parents=True, exist_ok=True)
-    learn(read_examples(examples, schema), schema).save(target)
+    learn(given, schema).trusting(trusted_properties(given, index)).save(target)
 
 
 def model_from(examples: Path, *, ontology: Ontology, settings: Settings, quiet: bool) -> Path:

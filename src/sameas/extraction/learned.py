@@ -2,7 +2,9 @@
 
 Rule: the examples come first. What the lexicon sees where a learned relation has an end, and what it says of such
 ends, gives way; what touches none of them stays. Which guesses are good enough is for the model's own thresholds to
-say, which were chosen by cross-validation over the examples.
+say, which were chosen by cross-validation over the examples. Of properties that the lexicon reads well in the examples
+it speaks too, and there a guess must be more likely than not: the examples are sentences that all state something, and
+those of a document are not.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from sameas.extraction.learning.schema import Schema
 
 _REMEMBERED = 64
+# Of a property that the lexicon reads well, a guess below this is none.
+_LIKELY = 0.5
 
 
 def schema_of(index: OntologyIndex) -> Schema:
@@ -69,7 +73,8 @@ class LearnedExtractor:
         self._minimum = minimum
         self._lexicon = LexiconExtractor(index)
         self._ends = LearnedEnds(index)
-        self._is_whole = set(model.properties).issuperset(index.properties)
+        self._trusted = frozenset(model.content.trusted)
+        self._known = frozenset(model.properties) - self._trusted
         self._recent: OrderedDict[str, tuple[tuple[Span, LearnedTriple], ...]] = OrderedDict()
 
     @property
@@ -94,18 +99,21 @@ class LearnedExtractor:
         return Found(tuple(items), self._notes(found.notes), tuple(claims))
 
     async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
-        """What the lexicon claims between other mentions, of properties that no example speaks of."""
-        if self._is_whole:
+        """What the lexicon claims of properties that it can be trusted with, and between other mentions of those that
+        no example speaks of; what it finds denied or doubted of the former."""
+        if self._known.issuperset(self._index.properties):
             return Found()
         found = await self._lexicon.extract_relations(chunk, mentions, focus)
-        new = [claim for claim in found.items if claim.predicate not in self._model.properties]
+        new = [claim for claim in found.items if claim.predicate not in self._known]
         ends = _ends_of(self._claims(chunk, mentions, focus)) if new else []
-        apart = [
+        kept = [
             claim
             for claim in new
-            if not any(_overlap(claim.subject, end) or _overlap(claim.object, end) for end in ends)
+            if claim.predicate in self._trusted
+            or not any(_overlap(claim.subject, end) or _overlap(claim.object, end) for end in ends)
         ]
-        return Found(tuple(apart), self._notes(found.notes))
+        refused = tuple(each for each in found.rejected if each.predicate in self._trusted)
+        return Found(tuple(kept), self._notes(found.notes), rejected=refused)
 
     def _notes(self, notes: Iterable[str]) -> tuple[str, ...]:
         # Relations that were learned need no cue in the ontology.
@@ -127,12 +135,15 @@ class LearnedExtractor:
                 (sentence, triple)
                 for sentence in chunk.sentences
                 for triple in self._model.extract(chunk.text[sentence.start : sentence.end])
-                if triple.confidence >= self._minimum
+                if triple.confidence >= self._needed(triple)
             )
             self._recent[chunk.digest] = known
             if len(self._recent) > _REMEMBERED:
                 self._recent.popitem(last=False)
         return known
+
+    def _needed(self, triple: LearnedTriple) -> float:
+        return max(self._minimum, _LIKELY) if triple.property in self._trusted else self._minimum
 
 
 def _ends_of(claims: Iterable[Claim]) -> list[Mention]:

@@ -7,7 +7,7 @@ that a server which sends a byte now and then cannot keep a call for ever.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -32,6 +32,20 @@ _FORMATS_KEPT = 64
 # Marks of models that refuse to be told a temperature.
 _WITHOUT_TEMPERATURE = ("openai_supports_reasoning", "anthropic_disallows_sampling_settings")
 
+Part: TypeAlias = Literal["json_schema", "json_object", "reasoning_effort"]
+
+_FORMATS: tuple[tuple[Part, tuple[str, ...]], ...] = (
+    ("json_schema", ("response_format",)),
+    ("json_object", ("response_format",)),
+)
+# What a server on OpenAI's interface may not know, and the words of a refusal that name it: older models of OpenAI
+# and some other servers take no schema, or no format at all, and older versions of Ollama know no effort "none".
+_REFUSALS: dict[str, tuple[tuple[Part, tuple[str, ...]], ...]] = {
+    "openai": _FORMATS,
+    "compatible": _FORMATS,
+    "ollama": (*_FORMATS, ("reasoning_effort", ("reasoning", "think"))),
+}
+
 _FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
 
 
@@ -42,6 +56,8 @@ class Link(msgspec.Struct, frozen=True):
     model: "provided.Model[Any]"
     formats: dict[tuple[str, str], Any] | None
     """On OpenAI's interface, what the schemas become, by name and text: a run has few and asks often."""
+    effort: str | None = None
+    """What the server is told about thinking, where the client does not know how."""
 
 
 class AdaptedModel:
@@ -62,6 +78,8 @@ class AdaptedModel:
         self._price = price
         self._stream = stream
         self._counter = counter_for(address.provider, address.model)
+        # What this model's server has refused to be told; known from the first ask on.
+        self._refused: frozenset[Part] = frozenset()
         # Sockets belong to the loop that opened them.
         self._links: WeakKeyDictionary[asyncio.AbstractEventLoop, Link] = WeakKeyDictionary()
 
@@ -80,26 +98,43 @@ class AdaptedModel:
         return self._counter.count(text)
 
     async def ask(self, ask: Ask) -> Reply:
+        outcome = await self._attempt(ask)
+        while isinstance(outcome, ModelError) and (part := self._refused_by(outcome)):
+            # Turned away unread: the same ask without that part is still the first attempt.
+            self._refused |= {part}
+            outcome = await self._attempt(ask)
+        if isinstance(outcome, ModelError):
+            # Raised out here, so that the client's exception, which holds the request and its key, does not hang on it.
+            raise outcome
+        return outcome
+
+    async def _attempt(self, ask: Ask) -> Reply | ModelError:
         link = self._link()
-        request = _request_of(ask, link, timeout=self._timeout)
+        request = _request_of(ask, link, timeout=self._timeout, refused=self._refused)
         try:
             async with asyncio.timeout(self._timeout):
                 response = await (_streamed(link, request) if self._stream else link.model.request(*request))
-            reply = self._reply(ask, response)
+            return self._reply(ask, response)
         except ModelError as error:
-            failure = error
+            return error
         except TimeoutError:
-            failure = ModelError(
+            return ModelError(
                 f"{self.name}: no whole answer within {self._timeout:g} s; raise the time-out or ask for less",
                 code="timeout",
                 usage=own_usage(ask, "", count=self.count_tokens),
             )
         except Exception as error:
-            failure = self._failure(ask, error)
-        else:
-            return reply
-        # Raised out here, so that the client's exception, which holds the request and its key, does not hang on it.
-        raise failure
+            return self._failure(ask, error)
+
+    def _refused_by(self, error: ModelError) -> "Part | None":
+        """The part of our requests that the server says it does not know, if it was not left out before."""
+        said = str(error).casefold()
+        if error.code != "bad_request" or self._address.provider not in _REFUSALS or "invalid schema" in said:
+            return None
+        for part, marks in _REFUSALS[self._address.provider]:
+            if part not in self._refused and any(mark in said for mark in marks):
+                return part
+        return None
 
     async def close(self) -> None:
         """Close the connections of the running loop."""
@@ -162,15 +197,23 @@ def open_model(
     return AdaptedModel(parsed, api_key=api_key or None, timeout=timeout, price=known, stream=stream)
 
 
+class CutStreamError(Exception):
+    """A stream ended without saying that its answer is whole."""
+
+
 async def _streamed(link: Link, request: tuple[Any, Any, Any]) -> "ModelResponse":
     """The whole answer of a server that sends it piece by piece, and so is never silent for long."""
     async with link.model.request_stream(*request) as pieces:
         async for _ in pieces:
             continue
-        return pieces.get()
+        response = pieces.get()
+    if response.finish_reason is None and not (response.provider_details or {}).get("finish_reason"):
+        # Half an answer can be good JSON: without its end nobody knows.
+        raise CutStreamError("the stream ended before the answer did")
+    return response
 
 
-def _request_of(ask: Ask, link: Link, *, timeout: float) -> tuple[Any, Any, Any]:
+def _request_of(ask: Ask, link: Link, *, timeout: float, refused: frozenset[Part]) -> tuple[Any, Any, Any]:
     """What pydantic-ai takes for an ask: messages, settings, parameters."""
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
@@ -183,6 +226,10 @@ def _request_of(ask: Ask, link: Link, *, timeout: float) -> tuple[Any, Any, Any]
         settings["temperature"] = ask.temperature
     # A model that cannot be held to a schema is told of it instead; whoever asks validates either way.
     is_native = bool(model.profile.get("supports_json_schema_output", False))
+    extra: dict[str, Any] = {}
+    if link.effort is not None and "reasoning_effort" not in refused:
+        extra["reasoning_effort"] = link.effort
+    told: tuple[Message, ...] = ()
     parameters = ModelRequestParameters(
         output_mode="native" if is_native else "prompted",
         output_object=OutputObjectDefinition(json_schema=dict(ask.schema), name=ask.schema_name),
@@ -192,9 +239,16 @@ def _request_of(ask: Ask, link: Link, *, timeout: float) -> tuple[Any, Any, Any]
     )
     if is_native and link.formats is not None:
         # The client goes through every part of a schema at every call, unless it is given as it goes out.
-        settings["extra_body"] = {"response_format": _format_of(ask, model, parameters, link.formats)}
+        if "json_schema" not in refused:
+            extra["response_format"] = _format_of(ask, model, parameters, link.formats)
+        else:
+            told = (Message("system", f"Reply with one JSON object of this schema: {schema_text(ask.schema)}"),)
+            if "json_object" not in refused:
+                extra["response_format"] = {"type": "json_object"}
         parameters = ModelRequestParameters(output_mode="text", allow_text_output=True)
-    return _messages(ask.messages), settings, parameters
+    if extra:
+        settings["extra_body"] = extra
+    return _messages(told + ask.messages), settings, parameters
 
 
 def _format_of(
@@ -243,7 +297,12 @@ def _open_link(address: ModelAddress, *, api_key: str | None, timeout: float) ->
     # The clients look into the environment for a key unless they are given one; servers without keys ignore this one.
     key = api_key or "none"
     opener = _OPENERS[address.provider]
-    return Link(client, opener(address, key, client), {} if opener is _open_openai else None)
+    return Link(
+        client,
+        opener(address, key, client),
+        {} if opener is _open_openai else None,
+        "none" if address.provider == "ollama" else None,
+    )
 
 
 def _open_openai(address: ModelAddress, api_key: str, client: "AsyncClient") -> "provided.Model[Any]":
@@ -259,14 +318,23 @@ def _open_openai(address: ModelAddress, api_key: str, client: "AsyncClient") -> 
     match address.provider:
         case "ollama":
             ollama = OllamaModel(address.model, provider=OllamaProvider(openai_client=sdk))
-            profile = merge_profile(ollama.profile, _older_limit())
+            profile = merge_profile(ollama.profile, _older_limit(), _whole_streams())
             return OllamaModel(address.model, provider=OllamaProvider(openai_client=sdk), profile=profile)
         case "compatible":
             provider = OpenAICompatibleProvider("compatible", openai_client=sdk)
-            profile = merge_profile(provider.model_profile(address.model), _compatible_profile())
+            profile = merge_profile(provider.model_profile(address.model), _compatible_profile(), _whole_streams())
             return OpenAIChatModel(address.model, provider=provider, profile=profile)
         case _:
-            return OpenAIChatModel(address.model, provider=OpenAIProvider(openai_client=sdk))
+            own = OpenAIProvider(openai_client=sdk)
+            profile = merge_profile(own.model_profile(address.model), _whole_streams())
+            return OpenAIChatModel(address.model, provider=own, profile=profile)
+
+
+def _whole_streams() -> "OpenAIModelProfile":
+    """A stream that ends without saying why it ended was cut."""
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+    return OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 
 
 def _compatible_profile() -> "OpenAIModelProfile":

@@ -47,7 +47,10 @@ class ReplyClient(AsyncClient):
         finally:
             await response.aclose()
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _STALE_HEADERS]
-        content = mended(bytes(body[:MAX_REPLY_BYTES])) if response.is_success else bytes(body)
+        content = bytes(body[:MAX_REPLY_BYTES])
+        if response.is_success:
+            is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+            content = mended_events(content) if is_stream else mended(content)
         return Response(response.status_code, headers=headers, content=content, request=request)
 
 
@@ -65,6 +68,26 @@ def mended(body: bytes) -> bytes:
         if mark in reply:
             break
     return body
+
+
+def mended_events(body: bytes) -> bytes:
+    """A stream of OpenAI's events, of which any that has a usage has one that the clients can read."""
+    return b"\n".join(_mended_line(line) for line in body.split(b"\n"))
+
+
+def _mended_line(line: bytes) -> bytes:
+    if not line.startswith(b"data:") or b'"usage"' not in line:
+        return line
+    try:
+        event = msgspec.json.decode(line.removeprefix(b"data:"))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return line
+    place, mark, counts = _USAGES[0]
+    if not isinstance(event, dict) or mark not in event or event.get(place) is None:
+        return line
+    if _is_whole(event[place], counts):
+        return line
+    return b"data: " + msgspec.json.encode({**event, place: dict.fromkeys(counts, 0)})
 
 
 def _is_whole(usage: Any, counts: tuple[str, ...]) -> bool:

@@ -30,6 +30,7 @@ from sameas.extraction.learning.schema import SchemaError
 from sameas.extraction.learning.scoring import Prediction, Scores, mean, score
 from sameas.extraction.learning.train import learn
 from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.trust import trusted_properties
 from sameas.identity.key import compute_idempotency_key
 from sameas.ontology.errors import OntologyError
 
@@ -113,6 +114,7 @@ def measure(part: Part, prior: Prior, *, limit: int | None, split: str, seed: in
     held = part.held_out(split)
     began = time.process_time()
     model = learn(examples, part.schema, seed=seed, prior=prior)
+    model = model.trusting(trusted_properties(examples, part.index))
     seconds = time.process_time() - began
     answers = Answers(model, part)
     return Row(

@@ -41,7 +41,7 @@ from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 MARK = b"sameas learned extractor 1\n"
 _FLOOR = 0.004
 _PAIRS = 24
-_SECOND_SUBJECT = 0.3
+_SECOND_SUBJECT = 0.45
 _LONGEST = 2000
 
 Rows = list[tuple[str, list[tuple[str, str, int]]]]
@@ -70,6 +70,7 @@ class ModelContent(msgspec.Struct, frozen=True):
     shortens: bool = False
     carried: list[tuple[str, str]] = msgspec.field(default_factory=list)
     edges: Rows = msgspec.field(default_factory=list)
+    trusted: list[str] = msgspec.field(default_factory=list)
 
 
 def _rows(table: Table) -> Rows:
@@ -197,6 +198,10 @@ class LearnedModel:
         form = self._forms.render(name, span, tokens, self._lexicon)
         start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
         return Mention(text, start, end, None if form == text else form)
+
+    def trusting(self, properties: Sequence[str]) -> LearnedModel:
+        """The same model, which leaves these properties to the lexicon where it is unsure."""
+        return LearnedModel(msgspec.structs.replace(self.content, trusted=list(properties)))
 
     def save(self, path: Path) -> None:
         """Write the model to a file; a crash leaves the old file or the new one."""

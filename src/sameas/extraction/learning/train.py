@@ -78,6 +78,7 @@ def _fit(
         prior=prior.version,
         shortens=shortens(examples, seen.properties),
         carried=sorted(seen.carried),
+        trusted=[],
     )
     return LearnedModel(content)
 

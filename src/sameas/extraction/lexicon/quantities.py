@@ -86,7 +86,9 @@ _ZERO_TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty"
 ).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _WORDS = {word: number for number, word in enumerate(_ZERO_TO_TWENTY)}
+_WORDS |= {word: 10 * number for number, word in enumerate(_TENS, 2)}
 
 _PLAIN_NUMBER = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
@@ -115,7 +117,8 @@ _MONEY = re.compile(
 _HAS_MONEY = re.compile(rf"{_CURRENCY}|{_MONEY_AFTER}", re.IGNORECASE)
 _INITIALS = "".join(sorted({word[0] for word in _WORDS}))
 _NUMBER_WORD = re.compile(
-    rf"\b(?=[{_INITIALS}])(?P<word>{'|'.join(sorted(_WORDS, key=lambda word: (-len(word), word)))})\b"
+    rf"\b(?=[{_INITIALS}])(?P<word>(?:{'|'.join(_TENS)})-(?:{'|'.join(_ZERO_TO_TWENTY[1:10])})"
+    rf"|{'|'.join(sorted(_WORDS, key=lambda word: (-len(word), word)))})\b"
     rf"(?:[ -](?P<scale>hundred|thousand|million|billion)\b)?(?:[ -](?P<unit>{_LETTER_UNITS})(?!\w))?",
     re.IGNORECASE,
 )
@@ -140,7 +143,7 @@ def find_quantities(text: str) -> Iterator[Mention]:
                 value = -value
             yield _literal(text, match, value, unit="")
     for match in _NUMBER_WORD.finditer(text):
-        yield _literal(text, match, Decimal(_WORDS[match["word"].lower()]), unit="")
+        yield _literal(text, match, Decimal(sum(_WORDS[part] for part in match["word"].lower().split("-"))), unit="")
 
 
 def _literal(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> Mention:

@@ -1,6 +1,6 @@
 """Quoted values: what stands between quotation marks of any usual kind, on one line and not too long."""
 
-# ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon.dates import XSD
 
 _LONGEST = 160
-_PAIRS = tuple(pair.split("…") for pair in '"…" “…” „…“ „…” «…» »…« ‹…› 「…」 『…』 《…》 〈…〉 ‘…’'.split())
+_MARKS = '"…" “…” „…“ „…” «…» »…« ‹…› ›…‹ 「…」 『…』 《…》 〈…〉 ”…” ‚…‘ ‘…’'
+_PAIRS = tuple(pair.split("…") for pair in _MARKS.split())
 _QUOTED = re.compile(
     "|".join(
         # A single quote that follows a letter is an apostrophe.

@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sameas.extraction.learning import Example, ExamplesError, LearnedModel, Triple
+from sameas.extraction.learning.candidates import find_candidates
 from sameas.extraction.learning.container import ContainerError
+from sameas.extraction.learning.lexicon import Known, Lexicon
 from sameas.extraction.learning.scoring import Prediction, score
+from sameas.extraction.learning.subject_features import subject_features
+from sameas.extraction.learning.tokens import tokenize
 from sameas.extraction.learning.train import learn
 from tests.unit.extraction.learning.shifted import HELD_OUT, SCHEMA, TRAIN
 
@@ -60,13 +64,45 @@ def test_sentences_of_another_style_are_understood(shifted_model: LearnedModel) 
     assert result.micro_f1 >= 0.6
 
 
-def test_several_subjects_are_found_in_one_sentence(shifted_model: LearnedModel) -> None:
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        (
+            "Fenwick College has 350 students, Eastgate University has 8,450 students.",
+            {("Fenwick College", "students", "350"), ("Eastgate University", "students", "8450")},
+        ),
+        (
+            "Fenwick College has 350 students and Eastgate University has 8,450.",
+            {("Fenwick College", "students", "350"), ("Eastgate University", "students", "8450")},
+        ),
+        (
+            "Keller Field is 210 metres above sea level; Sandholm Airport lies 76 metres above sea level.",
+            {("Keller Field", "elevation", "210.0"), ("Sandholm Airport", "elevation", "76.0")},
+        ),
+    ],
+)
+def test_several_subjects_are_found_in_one_sentence(
+    shifted_model: LearnedModel, text: str, facts: set[tuple[str, str, str]]
+) -> None:
+    assert {(t.subject.value, t.property, t.object.value) for t in shifted_model.extract(text)} == facts
+
+
+def test_each_sentence_of_a_text_has_its_own_subject(shifted_model: LearnedModel) -> None:
     text = "Ruth Adeyemi is employed by Sunfield Dairies. Sunfield Dairies is based in Lower Hatton."
     found = {(t.subject.value, t.property, t.object.value) for t in shifted_model.extract(text)}
     assert found == {
         ("Ruth Adeyemi", "employer", "Sunfield Dairies"),
         ("Sunfield Dairies", "location", "Lower Hatton"),
     }
+
+
+def test_a_number_is_no_subject_even_where_it_is_a_known_value() -> None:
+    tokens = tokenize("The Sandholm runway is 503.5 metres long.")
+    lexicon = Lexicon({"503 . 5": (Known("503.5", "runwayLength", 2),)}, {}, {}, {})
+    subjects = subject_features(tokens, find_candidates(tokens, lexicon), lexicon)
+    names = {tokens.slice(span.first, span.last) for span in subjects.spans}
+    assert "Sandholm" in names
+    assert not names & {"503", "503.5", "5", "503.5 metres"}
 
 
 def test_values_take_the_form_that_the_examples_have(shifted_model: LearnedModel) -> None:

@@ -23,6 +23,8 @@ from sameas.extraction.learning.quantities import Quantity, find_quantities, wri
         ("melts at 60 °C.", Quantity(Decimal(60), "°C")),
         ("20 mg/day", Quantity(Decimal(20), "mg/day")),
         ("two million people", Quantity(Decimal(2_000_000), "people")),
+        ("twenty-five of", Quantity(Decimal(25))),
+        ("thirty-two people", Quantity(Decimal(32), "people")),
         ("it has 12 islands", Quantity(Decimal(12), "islands")),
         ("a 98 minute film", Quantity(Decimal(98), "minute")),
         ("at -12.5 degrees", Quantity(Decimal("-12.5"), "degrees")),

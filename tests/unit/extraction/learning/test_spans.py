@@ -34,7 +34,7 @@ def test_names_of_many_shapes_are_candidates(sentence: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "marks", ['""', "“”", "„“", "„”", "‘’", "''", "``''", "«»", "»«", "‹›", "「」", "『』", "《》"]
+    "marks", ['""', "“”", "„“", "„”", "‘’", "''", "``''", "«»", "»«", "‹›", "›‹", "””", "‚‘", "「」", "『』", "《》"]
 )
 def test_quoted_strings_are_candidates_whatever_the_marks(marks: str) -> None:
     half = len(marks) // 2
