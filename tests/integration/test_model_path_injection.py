@@ -148,7 +148,7 @@ def _rdf_is_sound(graph: KnowledgeGraph, parsed: rdflib.Dataset) -> None:
     terms = [term for quad in parsed.quads() for term in quad[:3]]
     assert terms
     for term in terms:
-        assert not isinstance(term, rdflib.URIRef) or term.startswith(OURS), term
+        assert not isinstance(term, rdflib.URIRef) or str(term).startswith(OURS), term
     labels = {str(label) for _, _, label, _ in parsed.quads((None, rdflib.RDFS.label, None, None))}
     assert _labels(graph) <= labels
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+# What holds nothing but texts and numbers (`gc=False`) is of no interest to the collector of cycles.
+#
 # The year 2255: beyond any retention, and still exact in a double, which is all that Lua has.
 NEVER = 9_000_000_000_000_000
 
@@ -20,7 +22,7 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Identity(Struct, frozen=True):
+class Identity(Struct, frozen=True, gc=False):
     """Whose work, of which kind, under which key; `digest` is what stores index by."""
 
     digest: bytes
@@ -84,7 +86,7 @@ class ClaimRequest(Struct, frozen=True):
     about: About = NOBODY
 
 
-class Lease(Struct, frozen=True):
+class Lease(Struct, frozen=True, gc=False):
     """The right to finish the work. Every write shows fence and attempt id; both must be the record's own."""
 
     identity: Identity
@@ -92,7 +94,7 @@ class Lease(Struct, frozen=True):
     attempt_id: str
 
 
-class Acquired(Struct, frozen=True):
+class Acquired(Struct, frozen=True, gc=False):
     """The caller holds the lease and does the work; `attempt` counts the tries, from 1."""
 
     fence: int
@@ -105,20 +107,20 @@ class Replay(Struct, frozen=True):
     record: Record
 
 
-class Busy(Struct, frozen=True):
+class Busy(Struct, frozen=True, gc=False):
     """Somebody else is at it; `time_left` of their lease in microseconds."""
 
     time_left: int
     attempt: int = 0
 
 
-class Mismatch(Struct, frozen=True):
+class Mismatch(Struct, frozen=True, gc=False):
     """The key stands for another request; `fingerprint` is that request's."""
 
     fingerprint: str
 
 
-class Accepted(Struct, frozen=True):
+class Accepted(Struct, frozen=True, gc=False):
     """The write was taken, at the store's time `at`. A finished record is kept until `expires_at`."""
 
     at: int

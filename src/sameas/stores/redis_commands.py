@@ -49,7 +49,7 @@ class Source(Struct, frozen=True):
     sha: bytes
 
 
-class Lua(Struct, frozen=True):
+class Lua(Struct, frozen=True, gc=False):
     """One script, run on one key. `wait` says how many replicas must have its write."""
 
     source: Source

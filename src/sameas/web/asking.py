@@ -5,15 +5,14 @@ The body is read and held before anything is claimed, and a request that cannot 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextvars import Token
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from sameas.identity.normalize import credentials, normalize_request
-from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError, current_principal, current_scope
+from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError
 from sameas.once.call import ProcessingRecord
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
@@ -29,10 +28,19 @@ if TYPE_CHECKING:
     from sameas.web.asgi import IdempotencyMiddleware
 
 
+class Hop(NamedTuple):
+    """What a handler finds as `current_scope` and `current_principal`; `ctx` is the scope of one who was
+    authenticated."""
+
+    ctx: ScopeContext | None
+    scope: ScopeContext | Callable[[], ScopeContext | None]
+    principal: Principal | None = None
+
+
 class Asking:
     """One request, up to its claim. What refuses it is a `Problem`."""
 
-    __slots__ = ("_entered", "_home", "_owner", "_proved", "_rule", "_scope", "body", "key")
+    __slots__ = ("_home", "_owner", "_rule", "_scope", "body", "key")
 
     def __init__(self, home: IdempotencyMiddleware, rule: Rule, scope: Mapping[str, Any]) -> None:
         self._home = home
@@ -40,8 +48,6 @@ class Asking:
         self._scope = scope
         # Whose key it is, as the first part of the stored one.
         self._owner = ""
-        self._entered: Token[Any] | None = None
-        self._proved: Token[Any] | None = None
         self.key: str | None = None
         self.body = Spool()
 
@@ -60,26 +66,12 @@ class Asking:
             raise Problem(400, "key-malformed", f"Idempotency-Key must fit the pattern {policy.pattern.pattern}")
         self.key = key
 
-    async def enter(self) -> ScopeContext | None:
-        """Let `current_scope` find this hop, and `current_principal` whoever the request shows; None where nobody
-        authenticates."""
+    async def hop(self) -> Hop:
+        """Who asks, in which scope. Where nobody authenticates the scope is made when somebody asks for it."""
         if self._home.authenticator is None:
-            self._entered = current_scope.set(
-                partial(self._home.unproved, self._scope, self._rule.scope_name, self.key)
-            )
-            return None
+            return Hop(None, partial(self._home.unproved, self._scope, self._rule.scope_name, self.key))
         ctx, principal = await self._authenticate()
-        self._entered = current_scope.set(ctx)
-        self._proved = current_principal.set(principal)
-        return ctx
-
-    def leave(self) -> None:
-        """The request is over, or its body is the handler's."""
-        if self._entered is not None:
-            current_scope.reset(self._entered)
-        if self._proved is not None:
-            current_principal.reset(self._proved)
-        self.body.close()
+        return Hop(ctx, ctx, principal)
 
     async def _authenticate(self) -> tuple[ScopeContext, Principal | None]:
         home, policy = self._home, self._rule.policy

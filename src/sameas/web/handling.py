@@ -14,9 +14,11 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+from sameas.identity.scope import current_principal, current_scope
 from sameas.once.call import ProcessingRecord
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
+from sameas.web.asking import Hop
 from sameas.web.capture import GivenBody, Message
 from sameas.web.client import FRESH, Client
 from sameas.web.problem import problem_of
@@ -42,13 +44,14 @@ class CutOff(OSError):
 class Handling:
     """One run of a handler, under a claim that is ours."""
 
-    __slots__ = ("_body", "_client", "_handled", "_held", "_home", "_recording", "_rule", "_scope", "_settled")
+    __slots__ = ("_body", "_client", "_handled", "_held", "_home", "_hop", "_recording", "_rule", "_scope", "_settled")
 
     def __init__(
         self,
         home: IdempotencyMiddleware,
         rule: Rule,
         scope: dict[str, Any],
+        hop: Hop,
         held: AsyncHeld,
         body: GivenBody,
         client: Client,
@@ -56,6 +59,7 @@ class Handling:
         self._home = home
         self._rule = rule
         self._scope = scope
+        self._hop = hop
         self._held = held
         self._body = body
         self._client = client
@@ -96,7 +100,10 @@ class Handling:
             handled.set_exception(error)
 
     async def _handle(self) -> None:
+        # The task is the handler's alone, and so is what is set here.
         self._held.enter()
+        current_scope.set(self._hop.scope)
+        current_principal.set(self._hop.principal)
         take = self._take if self._rule.policy.delivery == "hold" else self._pass_on
         try:
             await self._home.app(_plain(self._scope), self._body.receive, take)

@@ -33,8 +33,8 @@ async def respond(
     try:
         try:
             asking.read_key(keys)
-            ctx = await asking.enter()
-            begun = await asking.begin(receive, ctx, rule.options)
+            hop = await asking.hop()
+            begun = await asking.begin(receive, hop.ctx, rule.options)
         except Problem as problem:
             await client.tell(problem)
             return
@@ -50,6 +50,6 @@ async def respond(
             await client.replay(begun)
         else:
             body, asking.body = GivenBody(asking.body), Spool()
-            await Handling(home, rule, scope, begun, body, client).run()
+            await Handling(home, rule, scope, hop, begun, body, client).run()
     finally:
-        asking.leave()
+        asking.body.close()

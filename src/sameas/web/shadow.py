@@ -17,15 +17,17 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
+from sameas.identity.scope import current_principal, current_scope
 from sameas.once.call import ProcessingRecord
 from sameas.once.context import WORKING
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
-from sameas.web.asking import Asking
+from sameas.web.asking import Asking, Hop
 from sameas.web.capture import Disconnected, GivenBody, Message, NoRoom, Receive
 from sameas.web.problem import Problem, Send
 from sameas.web.recording import NotHttp, NotKept, Recording
@@ -88,13 +90,14 @@ async def shadow(
 ) -> None:
     """Run a request whatever the record says, and tell the ledger what `enforce` would have done."""
     asking = Asking(home, rule, scope)
+    hop = Hop(None, partial(home.unproved, scope))
     unheld: Message | None = None
     began: ProcessingRecord | AsyncHeld | Problem
     try:
         try:
             asking.read_key(keys)
-            ctx = await asking.enter()
-            began = await asking.begin(receive, ctx, {**rule.options, "on_busy": "refuse"})
+            hop = await asking.hop()
+            began = await asking.begin(receive, hop.ctx, {**rule.options, "on_busy": "refuse"})
         except Problem as problem:
             began = problem
         except Disconnected:
@@ -105,9 +108,14 @@ async def shadow(
             _LOG.warning("shadow: a request could not be looked up: %s", type(error).__name__)
             began = Problem(500, type(error).__name__, "")
         body = GivenBody(asking.body, after=receive, unheld=unheld)
-        await Shadowing(home, rule, began).run(scope, body, send)
+        in_scope, in_name = current_scope.set(hop.scope), current_principal.set(hop.principal)
+        try:
+            await Shadowing(home, rule, began).run(scope, body, send)
+        finally:
+            current_scope.reset(in_scope)
+            current_principal.reset(in_name)
     finally:
-        asking.leave()
+        asking.body.close()
 
 
 class Shadowing:

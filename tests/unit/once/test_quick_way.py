@@ -1,6 +1,7 @@
 """The quick way of a call: what is at hand or done is answered without a script, and nothing is left behind."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -87,7 +88,9 @@ def test_work_that_asks_for_itself_is_refused_though_the_answer_is_at_hand(tier,
 
     def work(_):
         elsewhere.forget("s", "k")
-        elsewhere.run(lambda _: RESULT, scope="s", key="k")
+        # Another thread is not inside this work.
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(elsewhere.run, lambda _: RESULT, scope="s", key="k").result()
         request = engine._intake.call(never, scope="s", key="k").request
         Store(tier).claim(request)
         assert tier.recall(request) is not None
@@ -155,3 +158,14 @@ def test_what_the_first_caller_gets_is_what_everybody_gets(result):
     assert told == unpack(outcome, PLAIN)
     if isinstance(result, dict | list):
         assert told is not result
+
+
+def test_work_that_asks_past_its_tier_asks_for_itself_too(tier, memory):
+    engine, past = Engine(Store(tier)), Engine(Store(memory))
+
+    def work(_):
+        with pytest.raises(Reentered):
+            past.run(never, scope="s", key="k")
+        return RESULT
+
+    assert engine.run(work, scope="s", key="k") == RESULT
