@@ -65,6 +65,31 @@ def extract(folder: Path, capfd: pytest.CaptureFixture[str]) -> Extract:
     return call
 
 
+def test_how_sure_the_model_is_is_asked_for_and_shown(extract: Extract) -> None:
+    def unsure(call: Call) -> Step:
+        told = ORACLE(call)
+        is_asked = "confidence" in json.dumps(call.schema)
+        for one in (*told.get("entities", ()), *told.get("relations", ())) if is_asked else ():
+            one["confidence"] = 40 if "relations" in told else 70
+        return says(told)
+
+    with ModelServer(unsure) as server:
+        model = ("--model", server.address("tiny"), *QUICK)
+        done = extract(*model, "--ask-confidence", "--json")
+        assert done.code == 0, done.err
+        assert all("confidence" in json.dumps(call.schema) for call in server.calls)
+        calls = len(server.calls)
+        answer = json.loads(done.out)
+        assert {(one["confidence"], one["confidenceFrom"]) for one in answer["relations"]} == {(0.4, "model")}
+        assert {(one["confidence"], one["confidenceFrom"]) for one in answer["entities"]} == {(0.7, "model")}
+        # Another question, and so another extraction.
+        plain = extract(*model, "--json")
+        assert plain.code == 0, plain.err
+        assert not any("confidence" in json.dumps(call.schema) for call in server.calls[calls:])
+        assert len(server.calls) == 2 * calls
+        assert not any("confidenceFrom" in one for one in json.loads(plain.out)["relations"])
+
+
 def test_an_estimate_spends_nothing_and_an_extraction_says_what_it_spent(extract: Extract) -> None:
     with ModelServer(lambda call: says(ORACLE(call), usage=(400, 20))) as server:
         model = ("--model", server.address("tiny"), *QUICK)
@@ -121,6 +146,7 @@ def test_what_the_same_command_cannot_cure_is_not_answered_with_run_it_again(ext
     [
         (("--estimate",), "--estimate needs --model"),
         (("--samples", "2"), "--samples needs --model"),
+        (("--ask-confidence",), "--ask-confidence needs --model"),
         (("--model", "nonsense"), "names no model"),
         (("--model", "openai:gpt-5-mini", "--extractor", "lexicon"), "an extractor of its own"),
         (("--model", "http://127.0.0.1:9/v1#x", "--max-cost", "1"), "needs a price"),

@@ -16,8 +16,8 @@ from sameas.cli.errors import CliError, ExitCode
 
 # Set besides --model, and of no use without it.
 _ONLY_WITH_MODEL = (
-    "estimate", "max_tokens", "max_cost", "samples", "joint", "grounding_model", "requests_per_minute",
-    "tokens_per_minute",
+    "estimate", "max_tokens", "max_cost", "samples", "joint", "ask_confidence", "grounding_model",
+    "requests_per_minute", "tokens_per_minute",
 )  # fmt: skip
 
 
@@ -28,6 +28,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     grounding_model: str | None = None
     joint: bool = False
     samples: int | None = None
+    ask_confidence: bool = False
     max_tokens: int | None = None
     max_cost: Decimal | None = None
     requests_per_minute: int | None = None
@@ -57,6 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-cost", type=dollars, metavar="USD", help="stop cleanly before a document costs more")
     add("--samples", type=int, metavar="N", help="ask so often; confidence is how many agree")
     add("--joint", action="store_true", help="ask for entities and relations in one question")
+    add("--ask-confidence", action="store_true", help="ask the model how sure it is of each thing and fact")
     add("--grounding-model", metavar="NAME", help="a second model that checks each relation against the text")
     add("--requests-per-minute", type=int, metavar="N", help="what the account allows; 50 by default")
     add("--tokens-per-minute", type=int, metavar="N", help="what the account allows; 100000 by default")

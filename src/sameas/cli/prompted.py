@@ -134,7 +134,7 @@ async def open_model_path(
 
 
 def _prompt_settings(options: ModelOptions, shots: int | None) -> PromptSettings:
-    settings = PromptSettings(mode=options.mode, samples=options.samples or 1)
+    settings = PromptSettings(mode=options.mode, samples=options.samples or 1, ask_confidence=options.ask_confidence)
     return settings if shots is None else msgspec.structs.replace(settings, examples=shots)
 
 

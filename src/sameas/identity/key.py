@@ -103,7 +103,7 @@ def key_prefix(typed: str) -> str:
     return match[1]
 
 
-def _plain_sha256() -> Callable[[bytes], hashlib._Hash]:
+def _own_sha256() -> Callable[[bytes], hashlib._Hash]:
     """The interpreter's own SHA-256: OpenSSL takes longer to begin than to digest a few bytes."""
     for module in ("_sha2", "_sha256"):
         with suppress(ImportError):
@@ -111,7 +111,7 @@ def _plain_sha256() -> Callable[[bytes], hashlib._Hash]:
     return hashlib.sha256
 
 
-_sha256 = _plain_sha256()
+short_sha256 = _own_sha256()
 
 
 def record_digest(tenant: str, scope: str, key: str, namespace: Namespace = "client") -> bytes:
@@ -123,8 +123,8 @@ def record_digest(tenant: str, scope: str, key: str, namespace: Namespace = "cli
         # What nearly all calls share is joined once.
         around = _around(tenant, scope, namespace)
         if around is not None and key.isascii() and type(key) is str:
-            return _sha256(f"{around[0]}{len(key)}:{key}{around[1]}".encode()).digest()
-        return _sha256(join(tenant, scope, key, namespace)).digest()
+            return short_sha256(f"{around[0]}{len(key)}:{key}{around[1]}".encode()).digest()
+        return short_sha256(join(tenant, scope, key, namespace)).digest()
     except UnicodeEncodeError:
         raise NotCanonical("tenant, scope and key must not hold lone surrogates", "key") from None
 

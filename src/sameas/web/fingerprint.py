@@ -22,9 +22,9 @@ import msgspec
 
 from sameas.identity.canonical import Exclusions, canonical_json, parse_json, to_json
 from sameas.identity.errors import NotCanonical
-from sameas.identity.key import MAX_NAMED_FIELDS
+from sameas.identity.key import MAX_NAMED_FIELDS, short_sha256
 from sameas.web.capture import CHUNK, Spool, TooLarge
-from sameas.web.members import usual_members
+from sameas.web.members import MAX_NAME, usual_members
 from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
 
@@ -34,11 +34,12 @@ REMEMBERED: Final = 1_024
 REMEMBERED_FROM: Final = 512
 # Below this the work is done where the request is; above, in a thread.
 AT_ONCE: Final = 32 * 1_024
-# A request line that is longer is not remembered, and a member whose name is longer is not told apart: what a client
-# makes up must fill neither memory nor the record.
+# A request line that is longer is not remembered: what a client makes up must not fill memory.
 MAX_LINE: Final = 1_024
-MAX_NAME: Final = 128
 
+_JSON: Final = b"application/json"
+# Beyond this OpenSSL is quicker than the interpreter's own, and lets other threads run meanwhile.
+_SHORT: Final = 1_024
 # Enough to tell that a field changed; the digest of the whole decides.
 _FIELD_HEX: Final = 8
 _WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
@@ -61,7 +62,7 @@ class Fingerprints:
     def __init__(self, secret: bytes) -> None:
         self._mac = _hmac(secret)
         # A field's digest names it and decides nothing: half of an HMAC, under a key of its own, cut short.
-        self._field = hashlib.sha256(self._mac(b"field").encode()).copy
+        self._field_key = self._mac(b"field").encode()
         self._seen: OrderedDict[tuple[Any, ...], str] = OrderedDict()
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
@@ -94,14 +95,16 @@ class Fingerprints:
     def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
         whole, named = self._line(*line) if _is_short(line) else self._of_line(*line)
         if body.size:
-            fields = self._of_body(line[3], encoding, body, policy)
-            begun, values, names = self._field, [whole], [named]
+            fields = None
+            if line[3] == _JSON and not encoding and not policy.exclusions:
+                fields = usual_members(body.view()[:])
+            if fields is None:
+                fields = self._of_body(line[3], encoding, body, policy)
+            key, values, names = self._field_key, [whole], [named]
             for name, quoted in _in_order(tuple(fields)):
                 value = fields[name]
                 values.append(value)
-                keyed = begun()
-                keyed.update(value)
-                names.append(f'{quoted}:"{keyed.hexdigest()[:_FIELD_HEX]}"')
+                names.append(f'{quoted}:"{_sha256(key + value).hexdigest()[:_FIELD_HEX]}"')
             whole, named = b"".join(values), ",".join(names)
         return f"{self._mac(whole)} {{{named}}}"
 
@@ -110,13 +113,13 @@ class Fingerprints:
         kind = essence(content_type)
         fields = {":method": method, ":path": path, ":query": query.decode("latin-1"), ":type": kind.decode("latin-1")}
         values = {name: _labelled(value.encode("utf-8", "surrogatepass")) for name, value in fields.items()}
-        named = ",".join([f'"{name}":{self._named(value)}' for name, value in values.items() if fields[name]])
-        return b"".join(values.values()), named
-
-    def _named(self, value: bytes) -> str:
-        keyed = self._field()
-        keyed.update(value)
-        return f'"{keyed.hexdigest()[:_FIELD_HEX]}"'
+        key = self._field_key
+        named = [
+            f'"{name}":"{_sha256(key + value).hexdigest()[:_FIELD_HEX]}"'
+            for name, value in values.items()
+            if fields[name]
+        ]
+        return b"".join(values.values()), ",".join(named)
 
     def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Fields:
         if encoding in _WINDOWS:
@@ -135,8 +138,8 @@ class Fingerprints:
     def _of_json(self, body: Spool, exclusions: Exclusions) -> Fields:
         data = body.view()[:]
         members = None if exclusions else usual_members(data)
-        if members is not None and _may_be_named(members):
-            return members if ":" not in "".join(members) else {_shown(name): each for name, each in members.items()}
+        if members is not None:
+            return members
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -169,19 +172,14 @@ class Fingerprints:
 
 
 def _hmac(secret: bytes) -> Callable[[bytes], str]:
-    """HMAC-SHA-256 under a secret, in hex. The two blocks that depend on the secret alone are hashed once."""
+    """HMAC-SHA-256 under a secret, in hex."""
     block = (secret if len(secret) <= 64 else hashlib.sha256(secret).digest()).ljust(64, b"\0")
-    inner = hashlib.sha256(block.translate(_INNER)).copy
-    outer = hashlib.sha256(block.translate(_OUTER)).copy
+    inner, outer = block.translate(_INNER), block.translate(_OUTER)
+    return lambda data: short_sha256(outer + _sha256(inner + data).digest()).hexdigest()
 
-    def mac(data: bytes) -> str:
-        inside = inner()
-        inside.update(data)
-        outside = outer()
-        outside.update(inside.digest())
-        return outside.hexdigest()
 
-    return mac
+def _sha256(data: bytes) -> hashlib._Hash:
+    return short_sha256(data) if len(data) <= _SHORT else hashlib.sha256(data)
 
 
 def essence(content_type: bytes) -> bytes:

@@ -43,6 +43,8 @@ from sameas.extraction.learning.tokens import Tokens, fold, tokenize
 _UNLABELLED = 0.5
 # The share of values that must be new to the lexicon, as they are in a new text.
 _NEWS = 0.5
+# The share of texts of several subjects or sentences from which clauses count.
+_SEVERAL = 0.1
 # The most pairs of examples that are read as one text.
 _JOINED = 150
 # So many for each example of several subjects or sentences.
@@ -120,18 +122,14 @@ def _blind(reads: list[_Read], lexicon: Lexicon) -> list[tuple[int, _Read]]:
     ]
 
 
-def _pairs(reads: list[_Read]) -> Iterator[tuple[Example, Example]]:
+def _pairs(reads: list[_Read], most: int) -> Iterator[tuple[Example, Example]]:
     """Examples to be read as one text: neighbours first, then those farther apart, up to a number.
 
     Most texts speak of one thing: without these the fit would learn that the first name of a text is the subject of
-    all that it says. Where each example is one sentence about one thing, it is.
+    all that it says.
     """
-    several = sum(_says_several(read.example) for read in reads)
     apart = (zip(reads, reads[by:], strict=False) for by in range(1, len(reads)))
-    return (
-        (one.example, other.example)
-        for one, other in islice(chain.from_iterable(apart), min(_JOINED, _JOINED_EACH * several))
-    )
+    return ((one.example, other.example) for one, other in islice(chain.from_iterable(apart), min(_JOINED, most)))
 
 
 def _says_several(example: Example) -> bool:
@@ -150,8 +148,9 @@ def _same_year(value: str, span: Span) -> bool:
 class _Collector:
     """Gathers the rows of one example after the other."""
 
-    def __init__(self, observations: Observations, affixes: Affixes) -> None:
+    def __init__(self, observations: Observations, affixes: Affixes, *, with_clauses: bool) -> None:
         self.out = observations
+        self.with_clauses = with_clauses
         self.affixes = affixes
         self.lists = ListCounter()
         self.styles: Counter[tuple[str, str, str]] = Counter()
@@ -230,7 +229,9 @@ class _Collector:
             place = place_of(span, target, subjects.names)
             right = fold(span.form or tokens.slice(span.first, span.last)) == wanted
             found |= right
-            pair = pair_features(place, span.kinds) + clause_features(subjects.clauses, span, target)
+            pair = pair_features(place, span.kinds)
+            if self.with_clauses:
+                pair += clause_features(subjects.clauses, span, target)
             out.subject_rows.append(row + pair + property_features(place, look, name))
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
@@ -257,10 +258,12 @@ def observe(examples: Sequence[Example], schema: Schema) -> Observations:
         reads.append(_Read(example, tokens, find_candidates(tokens, lexicon, without=number), lexicon))
     affixes = _learn_affixes(reads, frozenset(properties))
     out = Observations(schema, properties, lexicon, cues, Forms({}))
-    collector = _Collector(out, affixes)
+    several = sum(_says_several(example) for example in examples)
+    # Examples of one sentence about one thing say nothing about clauses, and what they seem to say is chance.
+    collector = _Collector(out, affixes, with_clauses=several > _SEVERAL * len(examples))
     for number, read in (*enumerate(reads), *_blind(reads, lexicon)):
         collector.add(number, read)
-    for number, (one, other) in enumerate(_pairs(reads)):
+    for number, (one, other) in enumerate(_pairs(reads, _JOINED_EACH * several) if collector.with_clauses else ()):
         collector.add_joined(one, other, joint=_JOINTS[number % len(_JOINTS)])
     collector.finish()
     return out

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sameas.extraction.chunking import sentence_spans
+from sameas.extraction.learning.caseless import caseless_names
 from sameas.extraction.learning.dates import Date, find_dates
 from sameas.extraction.learning.quantities import Quantity, find_quantities
-from sameas.extraction.learning.tokens import Tokens, is_caseless, is_unspaced, word_set
+from sameas.extraction.learning.tokens import Tokens, word_set
 from sameas.extraction.lexicon.quotes import find_quotes
 
 NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE, PLAIN = (
@@ -49,9 +50,6 @@ OPENING_ENDS = word_set(
 _OPENING_TOKENS = 14
 _QUOTES = frozenset("\"'`\u201c\u201d\u201e\u2018\u201a«»\u2039\u203a「『《")
 _BACKTICKED = re.compile("`+([^`'\n]{1,160})'+")
-_SIGNS_JOINED = 8
-_HIRAGANA = re.compile("[\u3040-\u309f]")
-_KATAKANA = re.compile("[\u30a0-\u30ff]{2}")
 _NAME_PIECES = (3, 5)
 _ABBREVIATION = 3
 
@@ -280,29 +278,6 @@ def _values(tokens: Tokens, out: _Collector) -> None:
             out.values[(first, last)] = number.quantity
 
 
-def _caseless(tokens: Tokens, out: _Collector) -> None:
-    """All short runs of words in a script without capitals: any of them may be a name."""
-    words, count = tokens.words, len(tokens)
-    first = 0
-    while first < count:
-        last = first
-        while last < count and is_caseless(words[last][0]):
-            last += 1
-        for start in range(first, last):
-            longest = _SIGNS_JOINED if is_unspaced(words[start][0]) else _RUNS_JOINED
-            for end in range(start + 1, min(last, start + longest) + 1):
-                if _may_be_name(words, start, end):
-                    out.add(start, end, PLAIN)
-        first = last + 1
-
-
-def _may_be_name(words: tuple[str, ...], first: int, last: int) -> bool:
-    """Whether Japanese would set a name so: hiragana is what stands between names, katakana is not cut."""
-    if _HIRAGANA.match(words[first]) or _HIRAGANA.match(words[last - 1]):
-        return False
-    return not any(_KATAKANA.fullmatch("".join(words[max(0, at - 1) : at + 1])) for at in (first, last))
-
-
 STOPWORDS = word_set(
     "a an and are as at be been being but by can could did do does for from had has have he her his if in "
     "into is it its may more most not of on or our over she should so some such than that the their them "
@@ -320,6 +295,6 @@ def find_spans(tokens: Tokens) -> list[Span]:
         _openings(tokens, out)
         _enclosed(tokens, out)
         _values(tokens, out)
-        if not tokens.text.isascii():
-            _caseless(tokens, out)
+        for first, last in caseless_names(tokens):
+            out.add(first, last, PLAIN)
     return out.spans()

@@ -50,11 +50,6 @@ def tokenize(text: str) -> Tokens:
     return Tokens(text, tuple(words), lower, tuple(starts), tuple(ends))
 
 
-def is_caseless(sign: str) -> bool:
-    """Whether a letter is of a script without capitals."""
-    return (sign.isalpha() and sign.lower() == sign.upper()) or is_unspaced(sign)
-
-
 def is_unspaced(sign: str) -> bool:
     """Whether a sign is of a script without blanks between words."""
     return _SIGN.match(sign) is not None
