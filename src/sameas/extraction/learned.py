@@ -3,8 +3,8 @@
 Rule: the examples come first. What the lexicon sees where a learned relation has an end, and what it says of such
 ends, gives way; what touches none of them stays. Which guesses are good enough is for the model's own thresholds to
 say, which were chosen by cross-validation over the examples. Of properties that the lexicon reads well in the examples
-it speaks too, and there a guess must be more likely than not: the examples are sentences that all state something, and
-those of a document are not.
+it speaks too, and there, in a longer text, a guess must be more likely than not: an example is a sentence or two that
+state something, and most sentences of a document are not.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from sameas.extraction.learning.schema import Schema
 
 _REMEMBERED = 64
-# Of a property that the lexicon reads well, a guess below this is none.
+# Of a property that the lexicon reads well, a guess below this is none in a text of more sentences than an example has.
 _LIKELY = 0.5
+_LIKE_AN_EXAMPLE = 2
 
 
 def schema_of(index: OntologyIndex) -> Schema:
@@ -135,15 +136,17 @@ class LearnedExtractor:
                 (sentence, triple)
                 for sentence in chunk.sentences
                 for triple in self._model.extract(chunk.text[sentence.start : sentence.end])
-                if triple.confidence >= self._needed(triple)
+                if triple.confidence >= self._needed(triple, chunk)
             )
             self._recent[chunk.digest] = known
             if len(self._recent) > _REMEMBERED:
                 self._recent.popitem(last=False)
         return known
 
-    def _needed(self, triple: LearnedTriple) -> float:
-        return max(self._minimum, _LIKELY) if triple.property in self._trusted else self._minimum
+    def _needed(self, triple: LearnedTriple, chunk: Chunk) -> float:
+        if triple.property in self._trusted and len(chunk.sentences) > _LIKE_AN_EXAMPLE:
+            return max(self._minimum, _LIKELY)
+        return self._minimum
 
 
 def _ends_of(claims: Iterable[Claim]) -> list[Mention]:

@@ -1,4 +1,4 @@
-"""Candidates of a sentence: its spans, and what the lexicon and plain geography know of its words."""
+"""Candidates of a sentence: its spans, and what the lexicon, its edges and plain geography know of its words."""
 
 from __future__ import annotations
 

@@ -84,10 +84,11 @@ def find_dates(text: str) -> Iterator[DateMention]:
         date = None if _is_season(mention.text) else _read(mention)
         if date is not None:
             found.append(DateMention(date, mention.start, mention.end))
+    taken = {at for mention in found for at in range(mention.start, mention.end)}
     years = [
         DateMention(Date(int(year.group())), *year.span())
         for year in _YEAR.finditer(text)
-        if not any(mention.start < year.end() and year.start() < mention.end for mention in found)
+        if year.start() not in taken and year.end() - 1 not in taken
     ]
     return iter(sorted((*found, *years), key=lambda mention: mention.start))
 

@@ -52,12 +52,12 @@ class QuantityMention:
 
 def find_quantities(text: str) -> Iterator[QuantityMention]:
     """Every number said in the text, in digits or words."""
-    taken = []
+    taken: set[int] = set()
     for mention in reader.find_quantities(text):
-        taken.append((mention.start, mention.end))
+        taken.update(range(mention.start, mention.end))
         yield _united(mention, text)
     for found in _DIGITS.finditer(text):
-        if not any(start < found.end() and found.start() < end for start, end in taken):
+        if found.start() not in taken and found.end() - 1 not in taken:
             value = Decimal(found["number"].replace(",", "")).scaleb(3 if found["thousand"] else 0)
             yield _followed(value, text, found.start(), found.end())
 
