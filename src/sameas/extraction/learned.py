@@ -74,7 +74,7 @@ class LearnedExtractor:
         self._minimum = minimum
         self._lexicon = LexiconExtractor(index)
         self._ends = LearnedEnds(index)
-        self._trusted = frozenset(model.content.trusted)
+        self._trusted = model.trusted
         self._known = frozenset(model.properties) - self._trusted
         self._recent: OrderedDict[str, tuple[tuple[Span, LearnedTriple], ...]] = OrderedDict()
 

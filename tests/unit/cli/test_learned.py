@@ -42,6 +42,8 @@ class Parrot:
     version = "parrot"
     properties = ()
 
+    trusted: frozenset[str] = frozenset()
+
     def __init__(self, *facts, confidence=0.9):
         self._facts = facts
         self._confidence = confidence

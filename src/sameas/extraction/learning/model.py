@@ -199,6 +199,11 @@ class LearnedModel:
         start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
         return Mention(text, start, end, None if form == text else form)
 
+    @property
+    def trusted(self) -> frozenset[str]:
+        """The properties of which the lexicon may speak too."""
+        return frozenset(self.content.trusted)
+
     def trusting(self, properties: Sequence[str]) -> LearnedModel:
         """The same model, which leaves these properties to the lexicon where it is unsure."""
         return LearnedModel(msgspec.structs.replace(self.content, trusted=list(properties)))
