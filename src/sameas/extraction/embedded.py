@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 LEXICON, LEARNED = "lexicon", "learned"
-LEXICON_VERSION, LEARNED_VERSION = "4", "3"
+LEXICON_VERSION, LEARNED_VERSION = "5", "3"
 _DIGEST = 32
 _LONGEST_MARK = 100
 
