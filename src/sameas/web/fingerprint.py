@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -28,10 +28,9 @@ from sameas.web.members import MAX_NAME, usual_members
 from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
 
-# Digests of bodies that came before, so that an equal retry is not parsed again. To remember a short body takes longer
-# than to parse it.
+# Requests that came before, so that an equal retry is not parsed again: a short body itself, others by their digests.
 REMEMBERED: Final = 1_024
-REMEMBERED_FROM: Final = 512
+SHORT_BODY: Final = 512
 # Below this the work is done where the request is; above, in a thread.
 AT_ONCE: Final = 32 * 1_024
 # A request line that is longer is not remembered: what a client makes up must not fill memory.
@@ -44,7 +43,6 @@ _SHORT: Final = 1_024
 _FIELD_HEX: Final = 8
 _WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 
-# RFC 2104.
 _INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
@@ -60,10 +58,12 @@ class Fingerprints:
     """The fingerprints of one deployment: `secret` keys them."""
 
     def __init__(self, secret: bytes) -> None:
-        self._mac = _hmac(secret)
+        self._inner, self._outer = _padded(secret)
         # A field's digest names it and decides nothing: half of an HMAC, under a key of its own, cut short.
-        self._field_key = self._mac(b"field").encode()
-        self._seen: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+        self._field_key = hmac.digest(secret, b"field", "sha256").hex().encode()
+        # Two halves, of which the older is dropped when the newer is full: that costs less than to keep them in order.
+        self._seen: dict[tuple[Any, ...], str] = {}
+        self._seen_before: dict[tuple[Any, ...], str] = {}
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
     async def of(
@@ -72,13 +72,13 @@ class Fingerprints:
         """The fingerprint of a request: `line` is its method, path, query and Content-Type. What is remembered is
         remembered for `whose` it is, so that nobody can tell by the time it takes what others sent."""
         at_once = body.size <= AT_ONCE and not encoding
-        if at_once and body.size < REMEMBERED_FROM:
-            return self._compute(line, encoding, body, policy)
-        digest = body.digest() if at_once else await asyncio.to_thread(body.digest)
-        known = (whose, line, encoding, digest, policy.exclude_fields)
-        seen = self._seen.get(known)
+        if body.size <= SHORT_BODY:
+            told: bytes = body.view()[:]
+        else:
+            told = body.digest() if at_once else await asyncio.to_thread(body.digest)
+        known = (whose, line, encoding, told, policy.exclude_fields)
+        seen = self._seen.get(known) or self._seen_before.get(known)
         if seen is not None:
-            self._seen.move_to_end(known)
             return seen
         compute = self._compute
         print_ = (
@@ -87,13 +87,14 @@ class Fingerprints:
             else await asyncio.to_thread(compute, line, encoding, body, policy)
         )
         if _is_short(line):
+            if len(self._seen) >= REMEMBERED // 2:
+                self._seen_before, self._seen = self._seen, {}
             self._seen[known] = print_
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
         return print_
 
     def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
         whole, named = self._line(*line) if _is_short(line) else self._of_line(*line)
+        digest = short_sha256 if body.size <= _SHORT else hashlib.sha256
         if body.size:
             fields = None
             if line[3] == _JSON and not encoding and not policy.exclusions:
@@ -104,9 +105,10 @@ class Fingerprints:
             for name, quoted in _in_order(tuple(fields)):
                 value = fields[name]
                 values.append(value)
-                names.append(f'{quoted}:"{_sha256(key + value).hexdigest()[:_FIELD_HEX]}"')
+                names.append(f'{quoted}:"{digest(key + value).hexdigest()[:_FIELD_HEX]}"')
             whole, named = b"".join(values), ",".join(names)
-        return f"{self._mac(whole)} {{{named}}}"
+        # RFC 2104: HMAC.
+        return f"{digest(self._outer + digest(self._inner + whole).digest()).hexdigest()} {{{named}}}"
 
     def _of_line(self, method: str, path: str, query: bytes, content_type: bytes) -> tuple[bytes, str]:
         """The request line's own part: what goes into the whole, and its digests by name."""
@@ -115,7 +117,7 @@ class Fingerprints:
         values = {name: _labelled(value.encode("utf-8", "surrogatepass")) for name, value in fields.items()}
         key = self._field_key
         named = [
-            f'"{name}":"{_sha256(key + value).hexdigest()[:_FIELD_HEX]}"'
+            f'"{name}":"{short_sha256(key + value).hexdigest()[:_FIELD_HEX]}"'
             for name, value in values.items()
             if fields[name]
         ]
@@ -171,15 +173,10 @@ class Fingerprints:
         return {_shown(name): _part(name, each.digest()) for name, each in by_name.items()}
 
 
-def _hmac(secret: bytes) -> Callable[[bytes], str]:
-    """HMAC-SHA-256 under a secret, in hex."""
+def _padded(secret: bytes) -> tuple[bytes, bytes]:
+    """The blocks that an HMAC puts before what it digests, inside and outside."""
     block = (secret if len(secret) <= 64 else hashlib.sha256(secret).digest()).ljust(64, b"\0")
-    inner, outer = block.translate(_INNER), block.translate(_OUTER)
-    return lambda data: short_sha256(outer + _sha256(inner + data).digest()).hexdigest()
-
-
-def _sha256(data: bytes) -> hashlib._Hash:
-    return short_sha256(data) if len(data) <= _SHORT else hashlib.sha256(data)
+    return block.translate(_INNER), block.translate(_OUTER)
 
 
 def essence(content_type: bytes) -> bytes:
