@@ -246,11 +246,11 @@ class ClaimContract(Examined):
         self.finish("d")
         claims = self.store.claim_many(
             [
-                self.request("a", attempt="1"),
+                self.request("a", attempt="1", lease=30),
                 self.request("b", attempt="2"),
                 self.request("c", attempt="3"),
                 self.request("d", attempt="4", fingerprint="g"),
-                self.request("a", attempt="5"),
+                self.request("a", attempt="5", lease=30),
             ]
         )
         assert [type(claim) for claim in claims] == [Acquired, Replay, Busy, Mismatch, Busy]
