@@ -24,7 +24,7 @@ from redis.cluster import RedisCluster as ClusterClient
 from tests.servers.link import Action
 from tests.servers.mariadb import MariaDBServer
 from tests.servers.postgres import PostgresServer
-from tests.servers.process import is_alive, process_tree, wait_until_dead
+from tests.servers.process import is_alive, kill_tree, process_tree, stop_tree, wait_until_dead
 from tests.servers.program import ProgramMissingError, find_program, program_or_skip
 from tests.servers.proxy import FaultProxy
 from tests.servers.rabbitmq import RabbitMQServer
@@ -119,6 +119,20 @@ class TestEachServer:
             finally:
                 redis_server.resume()
             assert client.ping()
+
+    def test_a_stop_does_not_wait_for_what_has_ended_already(self) -> None:
+        lost_child = "import subprocess, time; subprocess.Popen(['true']); print(flush=True); time.sleep(60)"
+        parent = subprocess.Popen([sys.executable, "-c", lost_child], stdout=subprocess.PIPE)
+        try:
+            assert parent.stdout is not None
+            parent.stdout.readline()
+            _eventually(lambda: psutil.STATUS_ZOMBIE in {child.status() for child in process_tree(parent.pid)[1:]})
+            stop_tree(parent.pid)
+            root, child = process_tree(parent.pid)
+            assert (root.status(), child.status()) == (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+        finally:
+            kill_tree(parent.pid)
+            parent.communicate()
 
     @pytest.mark.parametrize("end", [PostgresServer.kill, PostgresServer.immediate_shutdown, PostgresServer.stop])
     def test_postgres_keeps_commits(

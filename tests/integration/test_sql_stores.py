@@ -9,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil
 import pytest
 import sqlalchemy
 
@@ -23,7 +22,6 @@ from sameas.once.record import About, Acquired, Busy, ClaimRequest, Identity, Le
 from sameas.once.store import AsyncStore, Query, Store
 from sameas.stores.postgres_waker import PostgresWaker
 from sameas.stores.statements import migrations, statements
-from tests.servers.process import process_tree
 from tests.servers.proxy import FaultProxy
 from tests.servers.round_trips import RoundTrips
 
@@ -66,12 +64,6 @@ def rows_of(url, sql):
         engine.dispose()
 
 
-def paused(server):
-    """The server says nothing more; a signal alone takes effect a moment later."""
-    server.pause()
-    _eventually(lambda: all(member.status() == psutil.STATUS_STOPPED for member in process_tree(server.pid)))
-
-
 class TestFaults:
     def test_server_killed_and_back_is_found_again_without_an_error(self, url, server):
         with open_store(url) as store:
@@ -104,17 +96,19 @@ class TestFaults:
         async def ask():
             store = AsyncStore(open_backend(url, **SHORT))
             await store.claim(request_for("other"))
-            paused(server)
-            with pytest.raises(StoreUnavailable):
-                await store.claim(request_for("other", attempt="a2"))
-            server.resume()
+            try:
+                server.pause()
+                with pytest.raises(StoreUnavailable):
+                    await store.claim(request_for("other", attempt="a2"))
+            finally:
+                server.resume()
             await store.close()
 
         with open_store(url, **SHORT) as store:
             finished(store, request_for())
             began = time.monotonic()
             try:
-                paused(server)
+                server.pause()
                 with pytest.raises(StoreUnavailable):
                     store.claim(request_for(attempt="a2"))
             finally:

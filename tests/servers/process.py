@@ -1,12 +1,13 @@
-"""A tree of processes and its end.
+"""A tree of processes, its stop and its end.
 
-The rule: what is ended here is gone when the call returns, or a zombie that only its own parent can reap.
+The rule: what is stopped or ended here is so when the call returns, or a zombie that only its own parent can reap.
 Processes are named by their id and start time, so that a reused id is never signalled.
 """
 
 import contextlib
 import signal
 import subprocess
+import time
 from collections.abc import Iterable
 
 import psutil
@@ -40,6 +41,24 @@ def kill_tree(pid: int) -> None:
     late = [child for victim in victims for child in process_tree(victim.pid)[1:] if child not in victims]
     _signal(late, signal.SIGKILL)
     wait_until_dead([*victims, *late])
+
+
+def stop_tree(pid: int) -> None:
+    """SIGSTOP the process and everything below it, and wait until none of them runs."""
+    deadline = time.monotonic() + GONE_WITHIN_SECONDS
+    # The root first: stopped, it starts no other child. One that was just started is met the next time round.
+    while running := [process for process in process_tree(pid) if _runs(process)]:
+        if time.monotonic() > deadline:
+            raise ProcessOutlivedError(running)
+        _signal(running, signal.SIGSTOP)
+        time.sleep(0.001)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def wait_until_dead(processes: Iterable[psutil.Process], *, within_seconds: float = GONE_WITHIN_SECONDS) -> None:

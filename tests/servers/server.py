@@ -21,7 +21,7 @@ from typing import ClassVar, Self
 
 from tests.servers.guardian import GUARDIAN
 from tests.servers.port import LOOPBACK, free_port
-from tests.servers.process import is_alive, kill_tree, process_tree, reap, wait_until_dead
+from tests.servers.process import is_alive, kill_tree, process_tree, reap, stop_tree, wait_until_dead
 from tests.servers.program import Account
 
 START_TRIES = 5
@@ -160,8 +160,8 @@ class Server(ABC):
             return self.start()
 
     def pause(self) -> None:
-        """SIGSTOP: the kernel still accepts connections, the server says nothing."""
-        self._signal_all(signal.SIGSTOP)
+        """SIGSTOP: the kernel still accepts connections, the server says nothing more when this returns."""
+        stop_tree(self.pid)
 
     def resume(self) -> None:
         """SIGCONT after a pause."""
