@@ -121,7 +121,7 @@ class TestEachServer:
             assert client.ping()
 
     def test_a_stop_does_not_wait_for_what_has_ended_already(self) -> None:
-        lost_child = "import subprocess, time; subprocess.Popen(['true']); print(flush=True); time.sleep(60)"
+        lost_child = "import subprocess, time; child = subprocess.Popen(['true']); print(flush=True); time.sleep(60)"
         parent = subprocess.Popen([sys.executable, "-c", lost_child], stdout=subprocess.PIPE)
         try:
             assert parent.stdout is not None
