@@ -73,6 +73,17 @@ def test_chunks_are_exact_bounded_and_leave_out_only_blanks(text: str) -> None:
     assert not normal[place:].strip()
 
 
+@given(seed=st.integers(0, 10_000), sentences=st.integers(1, 60))
+@settings(max_examples=60, deadline=None)
+def test_no_chunk_at_an_end_is_a_scrap(seed: int, sentences: int) -> None:
+    text = prose(seed, sentences=sentences)
+    chunks = chunk_text(text, settings=ChunkSettings(window=80, limit=10_000))
+    if len(text) < 2 * 80:
+        assert len(chunks) == 1
+    # Blanks at a boundary belong to nobody.
+    assert len(chunks) == 1 or min(len(chunks[0].text), len(chunks[-1].text)) >= 80 - 2
+
+
 @pytest.mark.parametrize(
     "text", ["a" * 5000, "a. " * 3000, "。" * 3000, "\U0001f469\u200d\U0001f680" * 900, "." * 5000]
 )

@@ -1,10 +1,11 @@
 """Chunks of a text: whole sentences and paragraphs, with offsets, cut where the text itself says.
 
 Rule: a boundary depends only on the characters near it. Every end of a sentence or paragraph has a rank
-(paragraphs first, then a checksum of the characters around it), and it is a boundary if no better one lies
-within `window` characters. So an edit far away leaves a chunk and its digest as they were. A stretch without
-such a boundary for `limit` characters is split at its best rank, counted from its own beginning; the next
-boundary restores the rhythm. Works on a stream with bounded memory, and in any script; words are not needed.
+(paragraphs first, then a checksum of the characters around it), and it is a boundary if no better one, and no
+end of the text, lies within `window` characters. So an edit far away leaves a chunk and its digest as they were, and
+a short text is one chunk. A stretch without such a boundary for `limit` characters is split at its best rank, counted
+from its own beginning; the next boundary restores the rhythm. Works on a stream with bounded memory, and in any
+script; words are not needed.
 """
 
 # ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
@@ -158,7 +159,7 @@ class _Cutter:
         best = [
             place
             for index, (place, _) in enumerate(ranked)
-            if place > self._start and (final or place + window <= sure) and _is_best(ranked, index, window=window)
+            if max(self._start, window - 1) < place <= sure - window and _is_best(ranked, index, window=window)
         ]
         # Up to here every boundary is decided, so a stretch that ends before it may be split.
         horizon = end if final else sure - window

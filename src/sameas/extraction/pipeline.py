@@ -74,7 +74,7 @@ T = TypeVar("T")
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
-PIPELINE_VERSION = "2"
+PIPELINE_VERSION = "3"
 _NO_NAME_HAS_A_CLASS = (
     "Names were found, but none of them got a class, so the graph is empty; rejected.json lists them as no_type. Add "
     "to the ontology a class such as person, organization or place with rdfs:label, class labels that the text uses "

@@ -39,7 +39,7 @@ from sameas.stores.redis_async_link import AsyncServerLink
 from sameas.stores.redis_commands import AsyncLink, Clock, Heads, Link, Lua, Scan, Source, sources
 from sameas.stores.redis_health import QUESTIONS, Finding, is_cluster, judge
 from sameas.stores.redis_link import ServerLink
-from sameas.stores.redis_record import DONE, FAILED, check_of, head_size, record_of, said_of, told_of
+from sameas.stores.redis_record import DONE, FAILED, head_size, names_of, outcome_of, record_of
 from sameas.stores.redis_waker import RedisWaker
 
 if TYPE_CHECKING:
@@ -91,17 +91,10 @@ class RedisBackend(Backend):
         self._forget, self._read = scripts["forget"], scripts["read"]
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
-        said = said_of(request)
-        args = (
-            request.fingerprint,
-            request.attempt_id,
-            request.lease_for,
-            request.retain_for,
-            said,
-            check_of(request, said),
-            _lasting(request.retain_for),
-        )
+        args = (names_of(request), request.lease_for, request.retain_for, _lasting(request.retain_for))
         reply = yield self._command(self._claim, request.identity, args)
+        if type(reply) is int:
+            return Acquired(reply, 1)
         if type(reply) is bytes:
             return Replay(record_of(reply, request.identity))
         match reply[0]:
@@ -213,9 +206,9 @@ class RedisBackend(Backend):
         return Lua(source, self._prefix + identity.digest.hex().encode(), args, wait)
 
     def _settled(self, state: bytes, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        told, lasting = told_of(outcome), _lasting(retain_for)
-        args = (lease.fence, lease.attempt_id, retain_for, state, told, outcome.data, lasting)
-        return _answer((yield self._command(self._settle, lease.identity, args, self._wait)))
+        args = (lease.fence, lease.attempt_id, retain_for, state, outcome_of(outcome), _lasting(retain_for))
+        reply = yield self._command(self._settle, lease.identity, args, self._wait)
+        return Accepted(reply, reply + retain_for) if type(reply) is int and reply else _answer(reply)
 
     def _first_step(self) -> Scan:
         escaped = re.sub(rb"([*?\[\]\\])", rb"\\\1", self._prefix)
@@ -225,10 +218,13 @@ class RedisBackend(Backend):
         """Records without their bytes, and where to go on. What cannot be read is left out: a listing must
         not fail because of one record, or of those of a newer release."""
         position, keys = yield step
-        heads = dict(zip(keys, (yield Heads([(key, _USUAL_HEAD) for key in keys])), strict=True)) if keys else {}
-        long = [(key, size) for key, head in heads.items() if (size := head_size(head)) > _USUAL_HEAD]
-        if long:
-            heads.update(zip((key for key, _ in long), (yield Heads(long)), strict=True))
+        heads: dict[bytes, bytes] = {}
+        wanted = dict.fromkeys(keys, _USUAL_HEAD)
+        while wanted:
+            told = dict(zip(wanted, (yield Heads(list(wanted.items()))), strict=True))
+            heads.update(told)
+            whole = {key: head_size(head) for key, head in told.items() if len(head) == wanted[key]}
+            wanted = {key: size for key, size in whole.items() if size > wanted[key]}
         records = []
         for key, head in heads.items():
             try:

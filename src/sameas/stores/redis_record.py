@@ -17,15 +17,18 @@ import msgspec
 from sameas.once.errors import RecordDamaged
 from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State
 
-VERSION: Final = 2
-# Version, check, state, five times and fences, attempt, four sizes and the check of the names: `HEAD` and `NUMBERS` of
-# redis.lua.
-HEAD: Final = struct.Struct(">B8sBQQQQQIIIIII")
+VERSION: Final = 3
+# Version, check, state, five times and fences, attempt: `HEAD` of redis.lua.
+HEAD: Final = struct.Struct(">BIBQQQQQI")
 DONE: Final = b"d"
 FAILED: Final = b"f"
 
 _STATES: Final = {b"h"[0]: State.HELD, DONE[0]: State.DONE, FAILED[0]: State.FAILED}
-_CRC_SIZE: Final = 4
+_SIZES: Final = struct.Struct(">III")
+_NUMBER: Final = struct.Struct(">I")
+_NAMES_AT: Final = HEAD.size + _SIZES.size + _NUMBER.size
+# The size of `told` and its check.
+_TOLD: Final = struct.Struct(">II")
 
 Said = tuple[str, str, str, str, tuple[str, ...], str, str, dict[str, Any]]
 _encode = msgspec.json.Encoder().encode
@@ -33,10 +36,11 @@ _decode_said = msgspec.json.Decoder(Said).decode
 _decode_told = msgspec.json.Decoder(tuple[str, dict[str, Any]]).decode
 
 
-def said_of(request: ClaimRequest) -> bytes:
-    """Identity, and what people want to know of the record."""
+def names_of(request: ClaimRequest) -> bytes:
+    """Whose the record is and what people want to know of it."""
     identity, about = request.identity, request.about
-    return _encode(
+    attempt_id, print_ = request.attempt_id.encode(), request.fingerprint.encode()
+    said = _encode(
         (
             identity.tenant,
             identity.scope,
@@ -48,16 +52,19 @@ def said_of(request: ClaimRequest) -> bytes:
             about.audit,
         )
     )
+    sizes = _SIZES.pack(len(attempt_id), len(print_), len(said))
+    names = attempt_id + print_ + said
+    return sizes + _check(sizes, names) + names
 
 
-def check_of(request: ClaimRequest, said: bytes) -> int:
-    """The check of the names of a record."""
-    return zlib.crc32((request.fingerprint + request.attempt_id).encode() + said)
+def _check(sizes: bytes, names: bytes) -> bytes:
+    return _NUMBER.pack(zlib.crc32(names, zlib.crc32(sizes)))
 
 
-def told_of(outcome: Outcome) -> bytes:
-    """What there is to know of an outcome besides its bytes, with a checksum."""
-    return _told(outcome.media_type, outcome.meta) if outcome.meta else _told_of_type(outcome.media_type)
+def outcome_of(outcome: Outcome) -> bytes:
+    """An outcome, and what there is to know of it."""
+    told = _told(outcome.media_type, outcome.meta) if outcome.meta else _told_of_type(outcome.media_type)
+    return told + outcome.data
 
 
 @lru_cache(maxsize=256)
@@ -66,8 +73,8 @@ def _told_of_type(media_type: str) -> bytes:
 
 
 def _told(media_type: str, meta: Mapping[str, Any]) -> bytes:
-    described = _encode((media_type, meta))
-    return zlib.crc32(described).to_bytes(_CRC_SIZE, "big") + described
+    told = _encode((media_type, meta))
+    return _TOLD.pack(len(told), zlib.crc32(told)) + told
 
 
 def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes = b"") -> Record:
@@ -76,42 +83,28 @@ def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes =
     Where the identity is not known, it is read from the record; the digest is in the name of the key.
     """
     try:
-        (
-            version,
-            _,
-            state,
-            expires_at,
-            fence,
-            lease_until,
-            created_at,
-            completed_at,
-            attempt,
-            print_size,
-            id_size,
-            said_size,
-            told_size,
-            names_check,
-        ) = HEAD.unpack_from(value)
+        version, _, state, expires_at, fence, lease_until, created_at, completed_at, attempt = HEAD.unpack_from(value)
         if version != VERSION:
             raise RecordDamaged(f"A stored record has version {version}, which this release does not know.")
-        id_at = HEAD.size + print_size
-        said_at = id_at + id_size
-        told_at = said_at + said_size
-        data_at = told_at + told_size
-        _check_names(value[HEAD.size : told_at], names_check)
-        tenant, scope, key, owner, tags, route, method, audit = _decode_said(value[said_at:told_at])
+        sizes = value[HEAD.size : HEAD.size + _SIZES.size]
+        id_size, print_size, said_size = _SIZES.unpack(sizes)
+        print_at = _NAMES_AT + id_size
+        said_at = print_at + print_size
+        end = said_at + said_size
+        _check_names(sizes, value[_NAMES_AT:end], value[_NAMES_AT - _NUMBER.size : _NAMES_AT])
+        tenant, scope, key, owner, tags, route, method, audit = _decode_said(value[said_at:end])
         return Record(
             identity or Identity(digest, tenant, scope, key),
-            value[HEAD.size : id_at].decode(),
+            value[print_at:said_at].decode(),
             _STATES[state],
             fence,
             attempt,
-            value[id_at:said_at].decode(),
+            value[_NAMES_AT:print_at].decode(),
             lease_until,
             created_at,
             expires_at,
             completed_at or None,
-            _outcome(value[told_at:data_at], value[data_at:]) if told_size else None,
+            _outcome(value, end) if completed_at else None,
             About(owner, tags, route, method, audit),
         )
     except (ValueError, KeyError, struct.error, msgspec.MsgspecError) as error:
@@ -120,22 +113,26 @@ def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes =
         ) from error
 
 
-def _check_names(names: bytes, check: int) -> None:
-    if zlib.crc32(names) != check:
+def _check_names(sizes: bytes, names: bytes, check: bytes) -> None:
+    if _check(sizes, names) != check:
         raise ValueError("what it stands for does not match its checksum")
 
 
 def head_size(value: bytes) -> int:
-    """How much of a string is not the outcome's bytes; all of it where that cannot be told."""
-    if len(value) < HEAD.size:
+    """How much of a string is not the outcome's bytes, as far as it is told here."""
+    if len(value) < _NAMES_AT:
         return len(value)
-    *_, print_size, id_size, said_size, told_size, _ = HEAD.unpack_from(value)
-    return int(HEAD.size + print_size + id_size + said_size + told_size)
+    told_at: int = _NAMES_AT + sum(_SIZES.unpack_from(value, HEAD.size))
+    if len(value) < told_at + _TOLD.size:
+        return told_at + _TOLD.size
+    return told_at + int(_TOLD.size + _TOLD.unpack_from(value, told_at)[0])
 
 
-def _outcome(told: bytes, data: bytes) -> Outcome:
-    described = told[_CRC_SIZE:]
-    if zlib.crc32(described) != int.from_bytes(told[:_CRC_SIZE], "big"):
+def _outcome(value: bytes, at: int) -> Outcome:
+    told_size, check = _TOLD.unpack_from(value, at)
+    data_at = at + _TOLD.size + told_size
+    told = value[at + _TOLD.size : data_at]
+    if zlib.crc32(told) != check:
         raise ValueError("the description of the outcome does not match its checksum")
-    media_type, meta = _decode_told(described)
-    return Outcome(data, media_type, meta)
+    media_type, meta = _decode_told(told)
+    return Outcome(value[data_at:], media_type, meta)

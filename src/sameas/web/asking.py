@@ -142,7 +142,7 @@ class Asking:
         try:
             if self.key is None:
                 # The fingerprint's digest of the whole is keyed with the secret, and as good a key as any.
-                content = f"{self._owner}sha256-{print_.partition(' ')[0]}"
+                content = f"{self._owner}content-{print_.partition(' ')[0]}"
                 return await engine.begin(key=content, namespace="content", tenant=tenant, audit=audit, **options)
             key = self._owner + self.key
             return await engine.begin(key=key, tenant=tenant, request_fingerprint=print_, audit=audit, **options)

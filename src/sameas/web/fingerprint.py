@@ -5,7 +5,7 @@ bytes. A gzip or deflate body counts by what is inside, unpacked up to the route
 compared safely (NaN, a member named twice, a lone surrogate, an integer beyond 2^53, nesting without end) is refused.
 
 The fields are told apart: those of the request line begin with a colon, those of the body are its members or parts.
-Only digests of them are kept (HMAC), so that a mismatch can name the fields that differ.
+Only keyed digests of them are kept, so that a mismatch can name the fields that differ.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-import msgspec
-
 from sameas.identity.canonical import Exclusions, canonical_json, parse_json, to_json
 from sameas.identity.errors import NotCanonical
-from sameas.identity.key import MAX_NAMED_FIELDS, short_sha256
+from sameas.identity.key import short_sha256
 from sameas.web.capture import CHUNK, Spool, TooLarge
-from sameas.web.members import MAX_NAME, usual_members
+from sameas.web.members import Naming, may_be_named, naming, usual_members
 from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
 
@@ -43,9 +41,6 @@ _SHORT: Final = 1_024
 _FIELD_HEX: Final = 8
 _WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 
-_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
-_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
-
 Fields = dict[str, bytes]
 RequestLine = tuple[str, str, bytes, bytes]
 
@@ -58,12 +53,12 @@ class Fingerprints:
     """The fingerprints of one deployment: `secret` keys them."""
 
     def __init__(self, secret: bytes) -> None:
-        self._inner, self._outer = _padded(secret)
-        # A field's digest names it and decides nothing: half of an HMAC, under a key of its own, cut short.
-        self._field_key = hmac.digest(secret, b"field", "sha256").hex().encode()
-        # Two halves, of which the older is dropped when the newer is full: that costs less than to keep them in order.
+        self._key = secret if len(secret) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.sha256(secret).digest()
+        # A field's digest names it and decides nothing: it is cut short, and has a key of its own, of a length that
+        # leaves most fields one block of the hash.
+        self._field_key = hmac.digest(secret, b"field", "sha256")[:16]
+        # All of it is dropped when it is full: that costs less than to keep it in order.
         self._seen: dict[tuple[Any, ...], str] = {}
-        self._seen_before: dict[tuple[Any, ...], str] = {}
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
     async def of(
@@ -77,38 +72,37 @@ class Fingerprints:
         else:
             told = body.digest() if at_once else await asyncio.to_thread(body.digest)
         known = (whose, line, encoding, told, policy.exclude_fields)
-        seen = self._seen.get(known) or self._seen_before.get(known)
+        seen = self._seen.get(known)
         if seen is not None:
             return seen
+        is_short = len(line[1]) + len(line[2]) + len(line[3]) <= MAX_LINE
+        told_of_line = (self._line if is_short else self._of_line)(*line)
         compute = self._compute
         print_ = (
-            compute(line, encoding, body, policy)
+            compute(told_of_line, line[3], encoding, body, policy)
             if at_once
-            else await asyncio.to_thread(compute, line, encoding, body, policy)
+            else await asyncio.to_thread(compute, told_of_line, line[3], encoding, body, policy)
         )
-        if _is_short(line):
-            if len(self._seen) >= REMEMBERED // 2:
-                self._seen_before, self._seen = self._seen, {}
+        if is_short:
+            if len(self._seen) >= REMEMBERED:
+                self._seen.clear()
             self._seen[known] = print_
         return print_
 
-    def _compute(self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy) -> str:
-        whole, named = self._line(*line) if _is_short(line) else self._of_line(*line)
+    def _compute(
+        self, line: tuple[bytes, str], content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy
+    ) -> str:
+        whole, said = line
         digest = short_sha256 if body.size <= _SHORT else hashlib.sha256
         if body.size:
-            fields = None
-            if line[3] == _JSON and not encoding and not policy.exclusions:
-                fields = usual_members(body.view()[:])
-            if fields is None:
-                fields = self._of_body(line[3], encoding, body, policy)
-            key, values, names = self._field_key, [whole], [named]
-            for name, quoted in _in_order(tuple(fields)):
-                value = fields[name]
-                values.append(value)
-                names.append(f'{quoted}:"{digest(key + value).hexdigest()[:_FIELD_HEX]}"')
-            whole, named = b"".join(values), ",".join(names)
-        # RFC 2104: HMAC.
-        return f"{digest(self._outer + digest(self._inner + whole).digest()).hexdigest()} {{{named}}}"
+            usual = None
+            if content_type == _JSON and not encoding and not policy.exclusions:
+                usual = usual_members(body.view()[:])
+            named, values = usual or _in_order(self._of_body(content_type, encoding, body, policy))
+            whole += b"".join(values)
+            key = self._field_key
+            said = named.form % (said, *[digest(key + value).hexdigest()[:_FIELD_HEX] for value in values])
+        return f"{hashlib.blake2b(whole, digest_size=32, key=self._key).hexdigest()} {{{said}}}"
 
     def _of_line(self, method: str, path: str, query: bytes, content_type: bytes) -> tuple[bytes, str]:
         """The request line's own part: what goes into the whole, and its digests by name."""
@@ -139,9 +133,9 @@ class Fingerprints:
 
     def _of_json(self, body: Spool, exclusions: Exclusions) -> Fields:
         data = body.view()[:]
-        members = None if exclusions else usual_members(data)
-        if members is not None:
-            return members
+        usual = None if exclusions else usual_members(data)
+        if usual is not None:
+            return dict(zip(usual[0].order, usual[1], strict=True))
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -150,7 +144,7 @@ class Fingerprints:
             value = parse_json(data)
             if exclusions:
                 value = to_json(value, exclude_fields=exclusions)
-            if not isinstance(value, dict) or not _may_be_named(value):
+            if not isinstance(value, dict) or not may_be_named(value):
                 return {":body": b"json" + canonical_json(value)}
             return {_shown(name): _pair(name, item) for name, item in value.items()}
         except NotCanonical as error:
@@ -168,29 +162,14 @@ class Fingerprints:
                 of_name.update(hashlib.sha256(part.head).digest() + digest.digest())
         except MalformedMultipart as error:
             raise NotComparable(str(error)) from None
-        if by_name and not _may_be_named(by_name):
+        if by_name and not may_be_named(by_name):
             return {":body": b"parts" + b"".join(_part(name, each.digest()) for name, each in by_name.items())}
         return {_shown(name): _part(name, each.digest()) for name, each in by_name.items()}
-
-
-def _padded(secret: bytes) -> tuple[bytes, bytes]:
-    """The blocks that an HMAC puts before what it digests, inside and outside."""
-    block = (secret if len(secret) <= 64 else hashlib.sha256(secret).digest()).ljust(64, b"\0")
-    return block.translate(_INNER), block.translate(_OUTER)
 
 
 def essence(content_type: bytes) -> bytes:
     """A media type without its parameters."""
     return content_type.partition(b";")[0].strip().lower()
-
-
-def _is_short(line: RequestLine) -> bool:
-    return len(line[1]) + len(line[2]) + len(line[3]) <= MAX_LINE
-
-
-def _may_be_named(members: dict[str, Any]) -> bool:
-    """Whether the members are told apart: not none, not too many, each by a name of some length."""
-    return 0 < len(members) <= MAX_NAMED_FIELDS and max(map(len, members)) <= MAX_NAME
 
 
 def _labelled(value: bytes) -> bytes:
@@ -201,10 +180,9 @@ def _part(name: str, digest: bytes) -> bytes:
     return b"part" + _labelled(name.encode("utf-8", "surrogatepass")) + digest
 
 
-@lru_cache(maxsize=256)
-def _in_order(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The names of fields in the order in which they count, and each as JSON writes it."""
-    return [(name, msgspec.json.encode(name).decode()) for name in sorted(names)]
+def _in_order(fields: Fields) -> tuple[Naming, list[bytes]]:
+    named = naming(tuple(fields))
+    return named, [fields[name] for name in named.order]
 
 
 def _pair(name: str, item: Any) -> bytes:

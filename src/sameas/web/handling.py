@@ -91,11 +91,10 @@ class Handling:
             handled.cancel()
             return
         error = handling.exception()
+        if error is None:
+            return
         if handled.done():
-            if error is not None:
-                _LOG.error("a handler failed after its client had gone: %s", type(error).__name__)
-        elif error is None:
-            handled.set_result(None)
+            _LOG.error("a handler failed after its client had gone: %s", type(error).__name__)
         else:
             handled.set_exception(error)
 
@@ -118,6 +117,9 @@ class Handling:
         finally:
             self._body.close()
             self._recording.close()
+        # Whoever waits hears it here, a turn of the event loop before the task is done.
+        if not self._handled.done():
+            self._handled.set_result(None)
 
     async def _give_back(self) -> None:
         self._body.close()

@@ -230,6 +230,29 @@ def test_the_models_own_thresholds_decide_unless_more_is_asked_for(index):
     assert facts(run(index, LearnedExtractor(index, parrot, minimum=0.3), text)) == set()
 
 
+def test_of_what_the_lexicon_reads_well_a_weak_guess_is_no_fact_in_a_document(index):
+    fact = ("Falke Uhren GmbH", "chiefExecutive", "Berta Kunz")
+    sentence = "Falke Uhren GmbH chose Berta Kunz."
+    document = f"It was spring. The lake was still cold. {sentence} Nobody said a word."
+    weak, likely = (Parrot(fact, confidence=confidence) for confidence in (0.3, 0.6))
+    for parrot in (weak, likely):
+        parrot.trusted = frozenset({NS + "chiefExecutive"})
+    assert facts(run(index, LearnedExtractor(index, weak), sentence)) == {fact}
+    assert facts(run(index, LearnedExtractor(index, weak), document)) == set()
+    assert facts(run(index, LearnedExtractor(index, likely), document)) == {fact}
+
+
+def test_the_lexicon_speaks_of_learned_properties_where_it_is_trusted(index):
+    text = "Falke Uhren GmbH was founded by Berta Kunz. Falke Uhren GmbH was not founded by Otto Brandt."
+    parrot = Parrot()
+    parrot.properties = (NS + "founder",)
+    assert facts(run(index, LearnedExtractor(index, parrot), text)) == set()
+    parrot.trusted = frozenset(parrot.properties)
+    graph = run(index, LearnedExtractor(index, parrot), text)
+    assert facts(graph) == {("Falke Uhren GmbH", "founder", "Berta Kunz")}
+    assert "negated" in {refused.code for refused in graph.rejected}
+
+
 def test_a_weak_guess_does_not_overrule_what_a_name_is_taken_for(index):
     text = "In the spring Dr. Berta Kunz came to Otto Brandt."
     fact = ("Berta Kunz", "boardMember", "Otto Brandt")

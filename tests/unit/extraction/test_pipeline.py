@@ -84,7 +84,7 @@ def test_a_text_becomes_a_graph() -> None:
 
 
 def test_a_name_that_its_own_chunk_gives_no_class_is_known_from_another() -> None:
-    told = "Aglaia Stone works for Acme Ltd."
+    told = "Aglaia Stone works for Acme Ltd, as everybody knows who has ever been there."
     silent = "Nobody had heard of it before, and yet Aglaia Stone slept until noon while it was raining outside."
     text = f"{told}\n\n{silent}"
     settings = PipelineSettings(chunking=SMALL)

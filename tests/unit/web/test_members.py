@@ -23,13 +23,16 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dic
 SEPARATORS = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", "\t: ")])
 
 
+def strict_members(value):
+    return [canonical_json([name, value[name]]) for name in sorted(value)]
+
+
 @given(st.dictionaries(NAMES, VALUES, max_size=6), SEPARATORS, st.booleans())
 def test_it_agrees_with_the_strict_way_wherever_it_answers(value, separators, ensure_ascii):
     body = json.dumps(value, separators=separators, ensure_ascii=ensure_ascii).encode("utf-8", "surrogatepass")
     members = usual_members(body)
     if members is not None:
-        strict = parse_json(body)
-        assert members == {name: canonical_json([name, item]) for name, item in strict.items()}
+        assert members[1] == strict_members(parse_json(body))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +44,8 @@ def test_it_agrees_with_the_strict_way_wherever_it_answers(value, separators, en
     ],
 )
 def test_it_answers_for_what_is_usual(body):
-    assert usual_members(body) == {name: canonical_json([name, item]) for name, item in json.loads(body).items()}
+    _, members = usual_members(body)
+    assert members == strict_members(json.loads(body))
 
 
 @pytest.mark.parametrize(
