@@ -1,14 +1,13 @@
 """Checkpoints on disk, shared by all runs of a tenant: an edited document costs only the chunks that changed.
 
 Rule: a file's name is the stage and the digest of everything that went into the result, so it is never stale;
-its content begins with its own digest, so a torn or damaged one is a miss. Writes are atomic, not forced to
-the disk: what a power cut takes away is done again. Any number of processes may share the folder.
+its content begins with its own digest, so a torn or damaged one is a miss. Nothing is forced to the disk, and who looks
+while another writes may take the file away: what is lost so is done again. Any number of processes may share the folder.
 """
 
 import hashlib
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,9 +20,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HEAD = b"sameas-checkpoint\n"
 _DIGEST_BYTES = 32
 _TOUCH_EVERY = 3600.0
-_SUFFIX = ".writing"
-# A file of this age that was never renamed belongs to a writer that was killed.
-_LEFT_AFTER = 3600.0
 
 DEFAULT_BYTES = 1 << 30
 
@@ -50,22 +46,16 @@ class FileCheckpoints:
         return body
 
     def save(self, stage: StageName, digest: str, data: bytes) -> None:
-        """Keep it; a folder that cannot be written costs the checkpoint, not the run."""
+        """Keep it, if nobody has; a folder that cannot be written costs the checkpoint, not the run."""
         path = self._path(stage, digest)
         content = _HEAD + hashlib.sha256(data).digest() + data
-        temporary = path.with_name(f".{secrets.token_hex(8)}{_SUFFIX}")
         try:
             try:
-                _write(temporary, content)
+                self._write(path, content)
             except FileNotFoundError:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _write(temporary, content)
-            now = self._clock()
-            os.utime(temporary, (now, now))
-            temporary.replace(path)
+                self._write(path, content)
         except OSError:
-            with suppress(OSError):
-                temporary.unlink()
             return
         if is_look_due(digest, size=len(content), bound=self._max_bytes):
             self.prune()
@@ -91,8 +81,20 @@ class FileCheckpoints:
                         continue
                     if _DIGEST.fullmatch(entry.name):
                         yield Kept(about.st_mtime, about.st_size, Path(entry.path))
-                    elif entry.name.endswith(_SUFFIX) and about.st_mtime < self._clock() - _LEFT_AFTER:
-                        Path(entry.path).unlink(missing_ok=True)
+
+    @staticmethod
+    def _write(path: Path, content: bytes) -> None:
+        # Unbuffered, and no look at what kind of file it is: there is one of these for each chunk and stage.
+        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            while content:
+                content = content[os.write(place, content) :]
+        except OSError:
+            with suppress(OSError):
+                path.unlink()
+            raise
+        finally:
+            os.close(place)
 
     def _touch(self, path: Path) -> None:
         now = self._clock()
@@ -107,16 +109,6 @@ class FileCheckpoints:
         if stage not in STAGES or not _DIGEST.fullmatch(digest):
             raise ValueError(f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}")
         return self._folder / stage / digest[0] / digest
-
-
-def _write(path: Path, content: bytes) -> None:
-    # Unbuffered, and no look at what kind of file it is: there is one of these for each chunk and stage.
-    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        while content:
-            content = content[os.write(place, content) :]
-    finally:
-        os.close(place)
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from random import uniform
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any
 
 from sameas.once.errors import NestedInTransaction, RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.stores.joined import AsyncJoined, Joined, ajoined, joined
 from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, Statement
+from sameas.stores.sqlite_writer import SqliteWriter
 from sameas.stores.statements import migrations
 
 
@@ -31,9 +30,6 @@ class _Transaction:
 
 # The transactions of this thread or task: a call beside one of them, on its file, would wait for itself.
 _JOINED: ContextVar[tuple[_Transaction, ...]] = ContextVar("sameas_joined", default=())
-
-A = TypeVar("A")
-R = TypeVar("R")
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _MISUSED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
@@ -64,7 +60,7 @@ class SqlitePerformer:
         self._busy_timeout = busy_timeout
         self._synchronous = synchronous
         self._closed = False
-        self._threads: ThreadPoolExecutor | None = None
+        self._writer: SqliteWriter | None = None
         # One writer per process at a time: threads queue here, only processes meet at the file.
         self._writing = RLock()
         self._idle: list[_Connection] = []
@@ -77,7 +73,7 @@ class SqlitePerformer:
         self._inherited.append(self._idle)
         self._idle = []
         self._writing = RLock()
-        self._threads = None
+        self._writer = None
 
     def perform(self, statement: Statement) -> list[Row]:
         self._refuse_nested()
@@ -97,13 +93,17 @@ class SqlitePerformer:
 
     def perform_many(self, statements: Sequence[Statement]) -> list[Any]:
         self._refuse_nested()
+        try:
+            return self._perform_together(statements)
+        except sqlite3.Error as error:
+            raise translated(error) from error
+
+    def _perform_together(self, statements: Sequence[Statement]) -> list[Any]:
         connection = self._take()
         try:
             if all(statement.reads for statement in statements):
                 return [_execute(connection, statement, self.now()) for statement in statements]
             return self._write(connection, statements)
-        except sqlite3.Error as error:
-            raise translated(error) from error
         finally:
             self._give_back(connection)
 
@@ -111,10 +111,21 @@ class SqlitePerformer:
         # A read in WAL mode waits for nobody and takes microseconds; a write may wait, so it goes to a thread.
         if statement.reads:
             return self.perform(statement)
-        return await self._in_thread(self.perform, statement)
+        (reply,) = await self.aperform_many([statement])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply  # type: ignore[no-any-return]
 
     async def aperform_many(self, statements: Sequence[Statement]) -> list[Any]:
-        return await self._in_thread(self.perform_many, statements)
+        self._refuse_nested()
+        if self._closed:
+            raise StoreUnavailable("The store was closed.", maybe_applied=False)
+        if self._writer is None:
+            self._writer = SqliteWriter(self._perform_together)
+        try:
+            return await self._writer.ask(statements)
+        except sqlite3.Error as error:
+            raise translated(error) from error
 
     @contextmanager
     def join(self, connection: Any) -> Iterator[Joined]:
@@ -148,8 +159,8 @@ class SqlitePerformer:
         self._closed = True
         while self._idle:
             self._idle.pop().close()
-        if self._threads is not None:
-            self._threads.shutdown()
+        if self._writer is not None:
+            self._writer.close()
 
     async def aclose(self) -> None:
         self.close()
@@ -199,6 +210,9 @@ class SqlitePerformer:
                 try:
                     replies.append(_execute(connection, statement, now))
                 except sqlite3.Error as error:
+                    # Some errors, such as a full disk, undo the whole transaction.
+                    if not connection.in_transaction:
+                        raise
                     replies.append(translated(error))
             connection.execute("COMMIT")
         except BaseException:
@@ -227,22 +241,6 @@ class SqlitePerformer:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(uniform(0.0005, 0.003))
-
-    async def _in_thread(self, function: Callable[[A], R], argument: A) -> R:
-        self._refuse_nested()
-        if self._closed:
-            raise StoreUnavailable("The store was closed.", maybe_applied=False)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(4, "sameas-sqlite")
-        running = asyncio.get_running_loop().run_in_executor(self._threads, function, argument)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            # What the thread has begun it will finish: whoever cleans up must come after it, not before.
-            while not running.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([running])
-            raise
 
     def _migrate(self) -> None:
         """Make or upgrade the tables; safe from many processes at once."""

@@ -95,7 +95,8 @@ class Reader:
         """Mentions and claims of an answer that gives both; an end that has no class takes the one that fits."""
         listed = {one.what[0] for one in names}
         ends = {end for fact in facts for end in (fact.what[0], fact.what[2])} - listed
-        read = self.mentions(chunk, names, ends, with_values=True)
+        # Only what a fact names can be of use.
+        read = self.mentions(chunk, names, ends, with_values=bool(ends))
         things = {thing.mention.text: number for number, thing in enumerate(read_things(read.mentions), 1)}
         spelled = {fold_phrase(text): number for text, number in things.items()}
         numbered = [

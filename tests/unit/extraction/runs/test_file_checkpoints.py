@@ -1,6 +1,8 @@
 """Checkpoints on disk: found by content, a miss when damaged, within their bound."""
 
+import errno
 import hashlib
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -55,14 +57,20 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     now = 1_000_000.0
     kept = FileCheckpoints(tmp_path, max_bytes=10_000, clock=lambda: now)
     names = [digest(str(number)) for number in range(12)]
-    for name in names[:8]:
+
+    def save(name: str) -> None:
+        nonlocal now
         now += 10_000
         kept.save("grounding", name, b"x" * 950)
+        (path,) = tmp_path.rglob(name)
+        os.utime(path, (now, now))
+
+    for name in names[:8]:
+        save(name)
     now += 10_000
     assert kept.load("grounding", names[0]) is not None
     for name in names[8:]:
-        now += 10_000
-        kept.save("grounding", name, b"x" * 950)
+        save(name)
     kept.prune()
     gone = [name for name in names if kept.load("grounding", name) is None]
     assert gone
@@ -90,6 +98,21 @@ def test_a_folder_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> N
     kept = FileCheckpoints(tmp_path / "file")
     kept.save("grounding", digest("a"), b"result")
     assert kept.load("grounding", digest("a")) is None
+
+
+def test_a_disk_that_took_only_a_part_has_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = FileCheckpoints(tmp_path)
+    kept.save("grounding", digest("other"), b"")
+
+    def full(place: int, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        kept.save("grounding", digest("a"), b"result")
+    assert len(files(tmp_path)) == 1
+    kept.save("grounding", digest("a"), b"result")
+    assert kept.load("grounding", digest("a")) == b"result"
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "A" * 64])
