@@ -8,6 +8,7 @@ as a checkpoint.
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -31,6 +32,9 @@ from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, wit
 
 T = TypeVar("T")
 _PROGRESS_STEPS = 20
+# About what a question costs us. Those that are asked at once are answered at once, and then their answers wait for each
+# other, wave after wave.
+_APART = 0.003
 
 TIMED_OUT, DEADLINE = "timed_out", "deadline"
 
@@ -99,7 +103,8 @@ async def over_chunks(
     run = _Run(stage, results, conditions, progress)
     queue = iter(chunks)
     workers = max(1, min(conditions.concurrency + conditions.ahead, total))
-    tasks = [asyncio.create_task(run.worker(queue)) for _ in range(workers)]
+    apart = _APART if conditions.ahead else 0.0
+    tasks = [asyncio.create_task(run.worker(queue, after=number * apart)) for number in range(workers)]
     try:
         # Waiting, unlike gathering, raises nothing, so that all may be ended before the first failure is told.
         done, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -127,15 +132,22 @@ class _Run(Generic[T]):
         self._step = max(1, self._total // _PROGRESS_STEPS)
         self._decoder = msgspec.msgpack.Decoder(stage.result_type)
         self._done = 0
+        self._all_begun = asyncio.Event()
         self.items = 0
         self.missing: list[MissingChunk] = []
         self.from_checkpoints = 0
 
-    async def worker(self, queue: Iterator[Chunk]) -> None:
+    async def worker(self, queue: Iterator[Chunk], *, after: float) -> None:
+        """Take chunks, beginning so many seconds from now, until there are none."""
+        if after:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(after):
+                    await self._all_begun.wait()
         for chunk in queue:
             await self._do(chunk)
             # Work that never waits would keep everybody else, and a cancellation, from running.
             await asyncio.sleep(0)
+        self._all_begun.set()
 
     async def _do(self, chunk: Chunk) -> None:
         stage, bus = self._stage, self._bus
