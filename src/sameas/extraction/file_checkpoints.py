@@ -1,8 +1,9 @@
 """Checkpoints on disk, shared by all runs of a tenant: an edited document costs only the chunks that changed.
 
 Rule: a file's name is the stage and the digest of everything that went into the result, so it is never stale;
-its content begins with its own digest, so a torn or damaged one is a miss. Nothing is forced to the disk, and who looks
-while another writes may take the file away: what is lost so is done again. Any number of processes may share the folder.
+its content begins with its own digest, so a torn or damaged one is a miss. Nothing is forced to the disk, and who
+looks while another writes may take the file away: what is lost so is done again. Any number of processes may share the
+folder.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""The writes of tasks to a SQLite file: one thread makes them, and those that wait meanwhile share the next transaction.
+"""The writes of tasks to a SQLite file: one thread makes them, and those that wait share the next transaction.
 
-A transaction waits for the disk once, however many statements it holds: many callers at once cost little more than one.
+A transaction waits for the disk once, however many statements it holds: many callers cost little more than one.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, wit
 
 T = TypeVar("T")
 _PROGRESS_STEPS = 20
-# About what a question costs us. Those that are asked at once are answered at once, and then their answers wait for each
-# other, wave after wave.
+# Questions that are asked at once are answered at once, and then their answers wait for each other, wave after wave.
 _APART = 0.003
 
 TIMED_OUT, DEADLINE = "timed_out", "deadline"
