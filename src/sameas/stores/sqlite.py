@@ -41,6 +41,14 @@ class _Connection(sqlite3.Connection):
     durable = True
 
 
+class _Undone(Exception):
+    """A statement failed in a way, as on a full disk, that undoes its whole transaction."""
+
+    def __init__(self, error: sqlite3.Error) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
 class SqlitePerformer:
     """A SQLite file. Every write waits for the write lock first and then reads the clock, so that times never go back.
 
@@ -196,7 +204,16 @@ class SqlitePerformer:
         return connection
 
     def _write(self, connection: _Connection, statements: Sequence[Statement]) -> list[Any]:
-        """All statements in one transaction; the reply of one that failed is its error."""
+        """All statements in one transaction, or each in its own where one undoes the others; the reply of one that
+        failed is its error."""
+        try:
+            return self._write_together(connection, statements)
+        except _Undone as undone:
+            if len(statements) == 1:
+                return [translated(undone.error)]
+        return [reply for statement in statements for reply in self._write(connection, [statement])]
+
+    def _write_together(self, connection: _Connection, statements: Sequence[Statement]) -> list[Any]:
         replies: list[Any] = []
         deadline = time.monotonic() + self._busy_timeout
         # An RLock, because it knows its owner: a signal may strike right after it was acquired.
@@ -210,9 +227,8 @@ class SqlitePerformer:
                 try:
                     replies.append(_execute(connection, statement, now))
                 except sqlite3.Error as error:
-                    # Some errors, such as a full disk, undo the whole transaction.
                     if not connection.in_transaction:
-                        raise
+                        raise _Undone(error) from error
                     replies.append(translated(error))
             connection.execute("COMMIT")
         except BaseException:

@@ -24,7 +24,7 @@ _TOGETHER: Final = 100
 class _Job:
     """The statements of one caller, and what came of them."""
 
-    __slots__ = ("answered", "error", "is_done", "loop", "replies", "statements")
+    __slots__ = ("answered", "error", "loop", "replies", "statements")
 
     def __init__(self, statements: Sequence[Statement], loop: asyncio.AbstractEventLoop) -> None:
         self.statements = statements
@@ -32,7 +32,6 @@ class _Job:
         self.answered: asyncio.Future[None] = loop.create_future()
         self.replies: list[Any] = []
         self.error: Exception | None = None
-        self.is_done = False
 
 
 class SqliteWriter:
@@ -53,15 +52,8 @@ class SqliteWriter:
             starts, self._is_busy = not self._is_busy, True
         if starts:
             self._thread.submit(self._work)
-        try:
-            await job.answered
-        except asyncio.CancelledError:
-            # What the thread has begun it will finish: whoever cleans up must come after it, not before.
-            while not job.is_done:
-                job.answered = job.loop.create_future()
-                with suppress(asyncio.CancelledError):
-                    await job.answered
-            raise
+        # Who is cancelled here and cleans up comes after what it asked for before: the thread keeps to the order.
+        await job.answered
         if job.error is not None:
             raise job.error
         return job.replies
@@ -96,6 +88,5 @@ class SqliteWriter:
 
 def _tell(jobs: Sequence[_Job]) -> None:
     for job in jobs:
-        job.is_done = True
         if not job.answered.done():
             job.answered.set_result(None)

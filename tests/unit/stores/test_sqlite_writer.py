@@ -1,0 +1,167 @@
+"""Tasks that write to a SQLite file at once share transactions, and each is told the truth about its own."""
+
+import asyncio
+import os
+import sqlite3
+import threading
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+
+from sameas import AsyncEngine, Policy, StoreUnavailable, open_async_store
+from sameas.once.errors import StoreError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "records.db"
+
+
+@asynccontextmanager
+async def opened(path, **options):
+    engine = AsyncEngine(open_async_store(f"sqlite:///{path}", **options), policy=Policy(patience=0))
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+@contextmanager
+def locked(path):
+    """The write lock of the file, held by somebody else."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+
+@pytest.fixture
+def transactions(monkeypatch):
+    """Counts the transactions of an engine's file."""
+
+    def counted(engine):
+        performer, seen = engine.store.backend.performer, []
+        begin = performer._begin
+        monkeypatch.setattr(performer, "_begin", lambda *args: (seen.append(1), begin(*args)))
+        return seen
+
+    return counted
+
+
+def kept_keys(path):
+    with sqlite3.connect(path) as connection:
+        return {key for (key,) in connection.execute("SELECT key FROM sameas_records WHERE is_processed = 1")}
+
+
+async def begun(tasks):
+    """Every task has asked for what it needs."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not any(task.done() for task in tasks)
+
+
+async def test_what_waits_together_is_written_together(path, transactions):
+    async with opened(path) as engine:
+        seen = transactions(engine)
+        with locked(path):
+            tasks = [
+                asyncio.create_task(engine.run(lambda _, n=number: n, scope="s", key=str(number)))
+                for number in range(60)
+            ]
+            await begun(tasks)
+        assert await asyncio.gather(*tasks) == list(range(60))
+        # The first claim on its own, the other claims, and the results.
+        assert len(seen) < 20
+    assert kept_keys(path) == {str(number) for number in range(60)}
+
+
+@pytest.mark.parametrize("harm", ["ABORT", "ROLLBACK"], ids=["refused", "undoes all, as a full disk may"])
+async def test_one_that_fails_does_not_hurt_the_others(path, harm):
+    async with opened(path) as engine:
+        with sqlite3.connect(path) as connection:
+            connection.execute(
+                "CREATE TRIGGER harm BEFORE INSERT ON sameas_records WHEN NEW.key LIKE 'bad%' "
+                f"BEGIN SELECT RAISE({harm}, 'refused'); END"
+            )
+        keys = [f"{'bad' if number % 7 == 3 else 'good'}{number}" for number in range(20)]
+        with locked(path):
+            tasks = [asyncio.create_task(engine.run(lambda _: 1, scope="s", key=key)) for key in keys]
+            await begun(tasks)
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [isinstance(answer, StoreError) for answer in answers] == [key.startswith("bad") for key in keys]
+    assert kept_keys(path) == {key for key in keys if key.startswith("good")}
+
+
+async def test_who_is_cancelled_comes_after_its_write_and_leaves_nothing(path):
+    async with opened(path) as engine:
+        runs = []
+        with locked(path):
+            task = asyncio.create_task(engine.run(runs.append, scope="s", key="k"))
+            await begun([task])
+            task.cancel()
+            await begun([task])
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert runs == []
+        assert await engine.run(lambda _: "mine", scope="s", key="k") == "mine"
+
+
+async def test_a_store_that_is_closed_finishes_what_was_asked(path):
+    async with opened(path) as engine:
+        tasks = [asyncio.create_task(engine.run(lambda _: 1, scope="s", key=str(number))) for number in range(10)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        await engine.close()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await engine.run(lambda _: 1, scope="s", key="late")
+    assert all(answer == 1 or isinstance(answer, StoreUnavailable) for answer in answers)
+
+
+def test_two_event_loops_share_one_file_and_one_store(path):
+    store = open_async_store(f"sqlite:///{path}")
+    answers = {}
+
+    def caller(name):
+        async def main():
+            engine = AsyncEngine(store)
+            answers[name] = await asyncio.gather(
+                *(engine.run(lambda _, n=number: (name, n), scope="s", key=str(number)) for number in range(30))
+            )
+
+        asyncio.run(main())
+
+    threads = [threading.Thread(target=caller, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert [number for _, number in answers["a"]] == list(range(30))
+    assert answers["a"] == answers["b"]
+    asyncio.run(store.close())
+
+
+def test_a_forked_child_has_a_writer_of_its_own(path):
+    engine = AsyncEngine(open_async_store(f"sqlite:///{path}"))
+    asyncio.run(engine.run(lambda _: "parent", scope="s", key="k"))
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            asyncio.run(engine.run(lambda _: "child", scope="s", key="other"))
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert kept_keys(path) == {"k", "other"}
+    asyncio.run(engine.close())
