@@ -23,7 +23,7 @@ def open_async_store(url: str, **options: Any) -> AsyncStore:
 
 def open_backend(url: str, **options: Any) -> Backend:
     """What a URL stands for: `memory://`, `sqlite:///file.db` (four slashes for an absolute path), `redis://`,
-    `rediss://`, `postgresql+psycopg://`, `mysql+pymysql://`, `mssql+mssqlpython://`.
+    `rediss://`, `redis+cluster://`, `postgresql+psycopg://`, `mysql+pymysql://`, `mssql+mssqlpython://`.
 
     A driver is imported when its first URL is opened.
     """
@@ -50,7 +50,10 @@ def open_backend(url: str, **options: Any) -> Backend:
 
             return sqlalchemy.open_backend(url, **options)
         case _:
-            raise ValueError(f"{url.partition('://')[0]!r} is no kind of store: use one of {open_backend.__doc__}")
+            raise ValueError(
+                f"{url.partition('://')[0]!r} is no kind of store: use memory://, sqlite:///file.db, redis://, "
+                "rediss://, redis+cluster://, postgresql+psycopg://, mysql+pymysql:// or mssql+mssqlpython://"
+            )
 
 
 def open_database(url: str, statements: Statements) -> Database:

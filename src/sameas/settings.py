@@ -205,7 +205,12 @@ def _listed(prefix: str) -> str:
 def api_key_for(provider: str, environment: Mapping[str, str] | None = None) -> str | None:
     """The key of a provider of models, from its usual variable."""
     given = os.environ if environment is None else environment
-    return next((key for name in _API_KEYS.get(provider, ()) if (key := given.get(name))), None)
+    return next((key for name in api_key_names(provider) if (key := given.get(name))), None)
+
+
+def api_key_names(provider: str) -> tuple[str, ...]:
+    """The variables that a provider's key may be in."""
+    return _API_KEYS.get(provider, ())
 
 
 def service_credentials(environment: Mapping[str, str] | None = None) -> tuple[str | None, str | None]:

@@ -110,6 +110,13 @@ def test_an_estimate_spends_nothing_and_an_extraction_says_what_it_spent(extract
         assert "not spent again" in again.err
 
 
+def test_an_estimate_needs_no_key(extract: Extract, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    estimate = extract("--model", "openai:gpt-5-mini", "--estimate", "--json")
+    assert estimate.code == 0, estimate.err
+    assert sum(stage["calls"] for stage in json.loads(estimate.out)["estimate"]["stages"]) > 0
+
+
 def test_a_token_limit_gives_a_partial_result_and_says_what_is_missing(extract: Extract) -> None:
     with ModelServer(lambda call: says(ORACLE(call), usage=(400, 20))) as server:
         done = extract("--model", server.address("tiny"), *QUICK, "--max-tokens", "3000")
@@ -151,7 +158,7 @@ def test_what_the_same_command_cannot_cure_is_not_answered_with_run_it_again(ext
         (("--model", "openai:gpt-5-mini", "--extractor", "lexicon"), "an extractor of its own"),
         (("--model", "http://127.0.0.1:9/v1#x", "--max-cost", "1"), "needs a price"),
         (("--model", "openai:gpt-5-mini", "--max-tokens", "0"), "must be 1 or more"),
-        (("--model", "openai:gpt-5-mini", "--estimate"), "needs a key"),
+        (("--model", "openai:gpt-5-mini"), "needs a key. Set OPENAI_API_KEY"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_spent(

@@ -26,6 +26,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str
     grounding_model: str | None = None
+    estimate: bool = False
     joint: bool = False
     samples: int | None = None
     ask_confidence: bool = False

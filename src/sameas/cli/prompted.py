@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from sameas.extraction.learned import schema_of
 from sameas.extraction.learning.examples import Example, read_examples
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.llm.accounts import AccountLimiters
-from sameas.llm.address import parse_address
+from sameas.llm.address import NEED_KEYS, parse_address
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Ask, Model, Reply, open_model
 from sameas.llm.prices import Price, load_prices
@@ -29,7 +30,7 @@ from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
-from sameas.settings import Settings, api_key_for
+from sameas.settings import Settings, api_key_for, api_key_names
 
 # What was in flight when a process was killed is asked again after this many seconds.
 _CALL_LEASE = 10.0
@@ -43,9 +44,12 @@ class ModelPath(msgspec.Struct, frozen=True):
 
 
 class DeferredModel:
-    """A model whose name and price are known and which is opened when it is first asked, or has to count."""
+    """A model whose name and price are known and which is opened when it is first asked, or has to count.
 
-    def __init__(self, address: str, *, prices: str) -> None:
+    One that only has to count needs no key.
+    """
+
+    def __init__(self, address: str, *, prices: str, only_counts: bool = False) -> None:
         try:
             parsed = parse_address(address)
         except ValueError as error:
@@ -55,6 +59,7 @@ class DeferredModel:
         self._address = address
         self._provider = parsed.provider
         self._price = load_prices(Path(prices) if prices else None).price_of(parsed.name)
+        self._only_counts = only_counts
         self._model: Model | None = None
 
     @property
@@ -74,10 +79,19 @@ class DeferredModel:
     def _opened(self) -> Model:
         if self._model is None:
             try:
-                self._model = open_model(self._address, api_key=api_key_for(self._provider), price=self._price)
+                self._model = open_model(self._address, api_key=self._key(), price=self._price)
             except ValueError as error:
                 raise CliError(str(error), code=ExitCode.USAGE) from error
         return self._model
+
+    def _key(self) -> str | None:
+        key = api_key_for(self._provider)
+        if key is None and self._provider in NEED_KEYS:
+            if not self._only_counts:
+                names = " or ".join(api_key_names(self._provider))
+                raise CliError(f"{self.name} needs a key", todo=f"Set {names}", code=ExitCode.USAGE)
+            return "none"
+        return key
 
 
 @asynccontextmanager
@@ -95,8 +109,9 @@ async def open_model_path(
 
     A command that opens several gives all of them its limiters, and its purse in place of a limit for each.
     """
-    model = DeferredModel(options.model, prices=settings.prices)
-    second = None if options.grounding_model is None else DeferredModel(options.grounding_model, prices=settings.prices)
+    deferred = partial(DeferredModel, prices=settings.prices, only_counts=options.estimate)
+    model = deferred(options.model)
+    second = None if options.grounding_model is None else deferred(options.grounding_model)
     if options.max_cost is not None:
         for one in (model, second):
             if one is not None and one.price is None:

@@ -92,13 +92,13 @@ class Database:
         with self._driver.transaction(writes=True, durable=True) as work:
             self._driver.lock_schema(work)
             work.script(_VERSIONS)
-            rows, _ = work.execute("SELECT version FROM sameas_schema WHERE part = :part", part)
+            rows, _ = work.execute("SELECT version FROM sameas_parts WHERE part = :part", part)
             made = rows[0][0] if rows else 0
             for number, step in enumerate(steps[made:], made + 1):
                 work.script(step)
                 work.execute(_MADE, {**part, "version": number})
 
 
-_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
-_MADE = """INSERT INTO sameas_schema (part, version) VALUES (:part, :version)
+_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_parts (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+_MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
 ON CONFLICT (part) DO UPDATE SET version = excluded.version"""

@@ -41,5 +41,6 @@ def parse_key(values: Sequence[bytes]) -> str:
     if bare := _BARE.fullmatch(raw):
         return bare[1].decode("ascii")
     raise MalformedKey(
-        'Idempotency-Key must be a quoted string of printable ASCII, such as "order-1", or a bare token.'
+        'Idempotency-Key must be a quoted string of printable ASCII, such as "order-1", or bare a UUID with hyphens '
+        "or a token that begins with a letter."
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sameas import Engine, open_store
 from sameas.connections import open_database
 from sameas.databases import Database, RowRefused, Statements
 from sameas.once.errors import StoreError, StoreMisconfigured, StoreUnavailable
@@ -32,6 +33,20 @@ NEXT = Statements(
         "schema_postgres_2": "ALTER TABLE note ADD COLUMN by_whom TEXT",
     },
 )
+
+
+def test_records_and_tables_share_a_database(url: str) -> None:
+    for _ in range(2):
+        with Engine(open_store(url)) as engine:
+            engine.run(lambda _: 1, scope="s", key="k")
+        database = open_database(url, STATEMENTS)
+        try:
+            with database.reading() as session:
+                assert session.run("all") == []
+        finally:
+            database.close()
+    with Engine(open_store(url)) as engine:
+        assert engine.record(lambda _: 2, scope="s", key="k").was_replay
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
