@@ -36,8 +36,6 @@ from sameas.llm.models import Ask, Model, Reply, open_model
 from sameas.llm.prices import Price
 from sameas.llm.timeouts import STAGES, StageTimeout
 from sameas.llm.windows import RateLimits
-from sameas.ontology.index import OntologyIndex
-from sameas.ontology.load import load_ontology
 from tests.servers.real_model import RealModelServer
 from tests.shared_data import SHARED
 
@@ -188,8 +186,7 @@ class Trial:
     because the server has one slot.
     """
 
-    def __init__(self, *, address: str, dataset: Path, shots: int, shows: bool) -> None:
-        self._dataset = dataset
+    def __init__(self, *, address: str, shots: int, shows: bool) -> None:
         self._shots = shots
         limits = RateLimits(requests_per_minute=10**6, tokens_per_minute=10**9, max_concurrent=1)
         self._control = ModelControl(limiter=CentralRateLimiterService(limits))
@@ -212,13 +209,12 @@ class Trial:
                 await outcome.watched.close()
 
     def _pipelines(self, part: Part) -> dict[ExtractionMode, Pipeline]:
-        index = OntologyIndex(load_ontology(self._dataset / "ontologies" / f"{part.name}_ontology.json"))
         patience = StageTimeout(int(PATIENCE * 1000), int(PATIENCE * 1000))
         return {
             mode: Pipeline(
-                index=index,
+                index=part.index,
                 extractor=ModelExtractor(
-                    index,
+                    part.index,
                     outcome.watched,
                     control=self._control,
                     settings=PromptSettings(
@@ -227,7 +223,7 @@ class Trial:
                         max_output_tokens=OUTPUT_TOKENS,
                         repair_output_tokens=REPAIR_TOKENS,
                     ),
-                    examples=shots_of(part, index) if self._shots else (),
+                    examples=shots_of(part, part.index) if self._shots else (),
                 ),
                 settings=PipelineSettings(concurrency=1, timeouts=dict.fromkeys(STAGES, patience)),
             )
@@ -281,7 +277,7 @@ def main(*arguments: str) -> None:
         if address is None:
             server = RealModelServer(weights=asked.weights, context_tokens=CONTEXT_TOKENS)
             address = servers.enter_context(server).address
-        trial = Trial(address=address, dataset=asked.dataset, shots=asked.shots, shows=asked.show)
+        trial = Trial(address=address, shots=asked.shots, shows=asked.show)
         work = chosen(parts, sentences=asked.sentences, split=asked.part)
         asyncio.run(trial.run(work, minutes=asked.minutes))
     done = len(trial.outcomes["joint"].answers)

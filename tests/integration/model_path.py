@@ -1,7 +1,7 @@
 """A document of people and companies, a scripted model that knows them, and the model path between the two."""
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,14 +24,18 @@ from sameas.llm.windows import RateLimits
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import read_ontology
 from tests.servers.model_oracle import Fact, Oracle
 from tests.servers.model_server import ModelServer
-from tests.unit.extraction.company import EX, company_index
+from tests.unit.extraction.company import EX, ONTOLOGY, company_index
 
 CHUNKS = ChunkSettings(window=20, limit=400)
 PLENTY = RateLimits(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_000, max_concurrent=4)
 QUICK = Backoff(first=0.01, longest=0.05)
 INDEX = company_index()
+# With a class that no chunk is about.
+VOLCANO = ':Volcano a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "volcano" .\n'
+LARGER = OntologyIndex(read_ontology((ONTOLOGY + VOLCANO).encode(), extension=".ttl"))
 _SAID = re.compile(r"(\w+ Stone) works for (\w+ Robotics)")
 
 
@@ -79,13 +83,15 @@ class ModelPath:
     index: OntologyIndex
     events: list[Event] = field(default_factory=list)
 
-    async def extract(self, text: str, **options: Any) -> Extraction:
+    async def extract(
+        self, text: str, *, on_event: Callable[[Event], object] | None = None, **options: Any
+    ) -> Extraction:
         return await self.service.extract(
             text,
             ontology=self.index.ontology,
             extractor=self.extractor,
             settings=self.settings,
-            on_event=self.events.append,
+            on_event=on_event or self.events.append,
             **options,
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -25,41 +26,46 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import ModelError
 from sameas.llm.prices import Price
 from sameas.ontology.focus import FocusSettings
-from sameas.ontology.index import OntologyIndex
-from sameas.ontology.load import read_ontology
 from tests.servers.model_oracle import Seen, asked
-from tests.servers.model_script import Call, Step, held, refuses, says, status
+from tests.servers.model_script import Call, held, refuses, says, status
 from tests.servers.model_server import ModelServer
-from tests.unit.extraction.company import ONTOLOGY
 
-from .model_path import INDEX, ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
+from .model_path import INDEX, LARGER, ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
+
+pytestmark = pytest.mark.anyio
 
 CHUNKS = 6
 
 
-def test_a_document_becomes_a_graph_and_the_second_time_costs_nothing(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            first = await path.extract(document(CHUNKS))
-            assert stated(first) == expected(range(CHUNKS))
-            assert first.metadata.status == "complete"
-            assert len(server.calls) == 2 * CHUNKS
-            again = await path.extract(document(CHUNKS))
-            assert again.replayed
-            assert again.graph == first.graph
-            assert len(server.calls) == 2 * CHUNKS
-
-    with ModelServer(ORACLE) as server:
-        asyncio.run(work(server))
+@pytest.fixture
+def server(model_server: ModelServer) -> ModelServer:
+    """A model that knows the document."""
+    model_server.rescript(ORACLE)
+    return model_server
 
 
-def test_metadata_says_what_was_spent_by_stage_and_model(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> RunMetadata:
-        async with model_path(server, tmp_path) as path:
-            return (await path.extract(document(CHUNKS))).metadata
+def second_is_down(call: Call) -> object:
+    return status(400) if call.model == "second" else ORACLE(call)
 
-    with ModelServer(lambda call: says(ORACLE(call), usage=(500, 20))) as server:
-        metadata = asyncio.run(work(server))
+
+async def test_a_document_becomes_a_graph_and_the_second_time_costs_nothing(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    async with model_path(server, tmp_path) as path:
+        first = await path.extract(document(CHUNKS))
+        assert stated(first) == expected(range(CHUNKS))
+        assert first.metadata.status == "complete"
+        assert len(server.calls) == 2 * CHUNKS
+        again = await path.extract(document(CHUNKS))
+        assert again.replayed
+        assert again.graph == first.graph
+        assert len(server.calls) == 2 * CHUNKS
+
+
+async def test_metadata_says_what_was_spent_by_stage_and_model(server: ModelServer, tmp_path: Path) -> None:
+    server.rescript(lambda call: says(ORACLE(call), usage=(500, 20)))
+    async with model_path(server, tmp_path) as path:
+        metadata = (await path.extract(document(CHUNKS))).metadata
     rows = {row.stage: row for row in metadata.usage}
     assert set(rows) == {"entity_extraction", "relation_extraction"}
     for row in rows.values():
@@ -67,170 +73,116 @@ def test_metadata_says_what_was_spent_by_stage_and_model(tmp_path: Path) -> None
         assert row.cost is None
 
 
-def test_an_edited_paragraph_costs_its_own_calls_only(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            await path.extract(document(200))
-            before = len(server.calls)
-            edited = await path.extract(document(200, changed={77: "Person77 Stone works for Zenith Robotics."}))
-            assert ("Person77 Stone", "worksFor", "Zenith Robotics") in stated(edited)
-            assert len(stated(edited)) == 200
-            assert len(server.calls) - before == 2
-            assert edited.metadata.chunks_from_checkpoints == 2 * 199
-
-    with ModelServer(ORACLE) as server:
-        asyncio.run(work(server))
+async def test_an_edited_paragraph_costs_its_own_calls_only(server: ModelServer, tmp_path: Path) -> None:
+    async with model_path(server, tmp_path) as path:
+        await path.extract(document(200))
+        before = len(server.calls)
+        edited = await path.extract(document(200, changed={77: "Person77 Stone works for Zenith Robotics."}))
+        assert ("Person77 Stone", "worksFor", "Zenith Robotics") in stated(edited)
+        assert len(stated(edited)) == 200
+        assert len(server.calls) - before == 2
+        assert edited.metadata.chunks_from_checkpoints == 2 * 199
 
 
-def test_joint_extraction_gives_the_same_graph_with_half_the_calls(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, prompts=PromptSettings(mode="joint")) as path:
-            joint = await path.extract(document(CHUNKS))
-            assert stated(joint) == expected(range(CHUNKS))
-            # Its relations were not asked for by themselves, so there is nothing to keep of that stage.
-            kept = {folder.name for folder in (tmp_path / "cache" / "checkpoints").glob("*/*")}
-            assert kept == {"entity_extraction"}
-            assert len(server.calls) == CHUNKS
-            assert {row.stage for row in joint.metadata.usage} == {"entity_extraction"}
-
-    with ModelServer(ORACLE) as server:
-        asyncio.run(work(server))
+async def test_joint_extraction_gives_the_same_graph_with_half_the_calls(server: ModelServer, tmp_path: Path) -> None:
+    async with model_path(server, tmp_path, prompts=PromptSettings(mode="joint")) as path:
+        joint = await path.extract(document(CHUNKS))
+        assert stated(joint) == expected(range(CHUNKS))
+        # Its relations were not asked for by themselves, so there is nothing to keep of that stage.
+        kept = {folder.name for folder in (tmp_path / "cache" / "checkpoints").glob("*/*")}
+        assert kept == {"entity_extraction"}
+        assert len(server.calls) == CHUNKS
+        assert {row.stage for row in joint.metadata.usage} == {"entity_extraction"}
 
 
-def test_questions_that_wait_ready_are_not_asked_beyond_the_concurrency(tmp_path: Path) -> None:
+async def test_questions_that_wait_ready_are_not_asked_beyond_the_concurrency(
+    server: ModelServer, tmp_path: Path
+) -> None:
     plenty = CentralRateLimiterService(msgspec.structs.replace(PLENTY, max_concurrent=50))
-
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, limiter=plenty) as path:
-            assert path.settings.concurrency == PLENTY.max_concurrent
-            assert stated(await path.extract(document(8))) == expected(range(8))
-
-    with ModelServer(lambda call: says(ORACLE(call), latency=0.2)) as server:
-        asyncio.run(work(server))
-        assert server.most_at_once <= PLENTY.max_concurrent
+    server.rescript(lambda call: says(ORACLE(call), latency=0.2))
+    async with model_path(server, tmp_path, limiter=plenty) as path:
+        assert path.settings.concurrency == PLENTY.max_concurrent
+        assert stated(await path.extract(document(8))) == expected(range(8))
+    assert server.most_at_once <= PLENTY.max_concurrent
 
 
-def test_a_class_that_no_chunk_is_about_causes_no_call(tmp_path: Path) -> None:
-    more = ONTOLOGY + ':Volcano a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "volcano" .\n'
-    larger = OntologyIndex(read_ontology(more.encode(), extension=".ttl"))
-
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
-            await path.extract(document(CHUNKS))
-            calls = len(server.calls)
-        async with model_path(server, tmp_path, index=larger) as path:
-            path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
-            again = await path.extract(document(CHUNKS))
-            assert not again.replayed
-            assert stated(again) == expected(range(CHUNKS))
-            assert len(server.calls) == calls
-            assert sum(row.memo_hits for row in again.metadata.usage) == 2 * CHUNKS
-            assert {event.source for event in path.told(CacheHit)} == {"model_call"}
-
-    with ModelServer(ORACLE) as server:
-        asyncio.run(work(server))
+async def test_a_class_that_no_chunk_is_about_causes_no_call(server: ModelServer, tmp_path: Path) -> None:
+    async with model_path(server, tmp_path) as path:
+        path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
+        await path.extract(document(CHUNKS))
+        calls = len(server.calls)
+    async with model_path(server, tmp_path, index=LARGER) as path:
+        path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
+        again = await path.extract(document(CHUNKS))
+        assert not again.replayed
+        assert stated(again) == expected(range(CHUNKS))
+        assert len(server.calls) == calls
+        assert sum(row.memo_hits for row in again.metadata.usage) == 2 * CHUNKS
+        assert {event.source for event in path.told(CacheHit)} == {"model_call"}
 
 
-def test_failed_chunks_are_named_and_only_they_are_asked_again(tmp_path: Path) -> None:
+async def test_failed_chunks_are_named_and_only_they_are_asked_again(server: ModelServer, tmp_path: Path) -> None:
     def fails_at_two(call: Call) -> object:
         return "no JSON at all" if sentence(2) in asked(call) else ORACLE(call)
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            part = await path.extract(document(CHUNKS))
-            assert part.metadata.status == "partial"
-            assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
-            assert stated(part) == expected([0, 1, 3, 4, 5])
-            (gap,) = part.metadata.missing
-            assert document(CHUNKS)[gap.start : gap.end] == sentence(2)
-            assert (gap.stage, gap.code, gap.chunk_index) == ("entity_extraction", "invalid_reply", 2)
-            on_disk = RunMetadata.from_json((part.folder / "metadata.json").read_bytes())
-            assert on_disk.missing == part.metadata.missing
-            server.rescript(ORACLE)
-            before = len(server.calls)
-            whole = await path.extract(document(CHUNKS))
-            assert whole.metadata.status == "complete"
-            assert whole.metadata.missing == ()
-            assert stated(whole) == expected(range(CHUNKS))
-            assert [sentence(2) in asked(call) for call in server.calls[before:]] == [True, True]
-            # Both attempts are accounted for.
-            assert sum(row.calls for row in whole.metadata.usage) == len(server.calls)
-
-    with ModelServer(fails_at_two) as server:
-        asyncio.run(work(server))
+    server.rescript(fails_at_two)
+    async with model_path(server, tmp_path) as path:
+        part = await path.extract(document(CHUNKS))
+        assert part.metadata.status == "partial"
+        assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
+        assert stated(part) == expected([0, 1, 3, 4, 5])
+        (gap,) = part.metadata.missing
+        assert document(CHUNKS)[gap.start : gap.end] == sentence(2)
+        assert (gap.stage, gap.code, gap.chunk_index) == ("entity_extraction", "invalid_reply", 2)
+        on_disk = RunMetadata.from_json((part.folder / "metadata.json").read_bytes())
+        assert on_disk.missing == part.metadata.missing
+        server.rescript(ORACLE)
+        before = len(server.calls)
+        whole = await path.extract(document(CHUNKS))
+        assert whole.metadata.status == "complete"
+        assert whole.metadata.missing == ()
+        assert stated(whole) == expected(range(CHUNKS))
+        assert [sentence(2) in asked(call) for call in server.calls[before:]] == [True, True]
+        # Both attempts are accounted for.
+        assert sum(row.calls for row in whole.metadata.usage) == len(server.calls)
 
 
-def test_identical_requests_at_once_share_one_run_and_its_events(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            heard: list[list[object]] = [[], [], []]
-            results = await asyncio.gather(
-                *(
-                    path.service.extract(
-                        document(CHUNKS),
-                        ontology=INDEX.ontology,
-                        extractor=path.extractor,
-                        settings=path.settings,
-                        on_event=events.append,
-                    )
-                    for events in heard
-                )
-            )
-            assert len(server.calls) == 2 * CHUNKS
-            assert len({result.metadata.digest() for result in results}) == 1
-            for events in heard:
-                found = [event for event in events if isinstance(event, EntityFound)]
-                assert len(found) == 2 * CHUNKS
-                assert any(isinstance(event, ExtractionCompleted) for event in events)
-
-    with ModelServer(ORACLE) as server:
-        asyncio.run(work(server))
+async def test_identical_requests_at_once_share_one_run_and_its_events(server: ModelServer, tmp_path: Path) -> None:
+    async with model_path(server, tmp_path) as path:
+        heard: list[list[object]] = [[], [], []]
+        results = await asyncio.gather(*(path.extract(document(CHUNKS), on_event=events.append) for events in heard))
+        assert len(server.calls) == 2 * CHUNKS
+        assert len({result.metadata.digest() for result in results}) == 1
+        for events in heard:
+            found = [event for event in events if isinstance(event, EntityFound)]
+            assert len(found) == 2 * CHUNKS
+            assert any(isinstance(event, ExtractionCompleted) for event in events)
 
 
-def test_a_client_that_leaves_does_not_stop_the_others(tmp_path: Path) -> None:
-    async def work(server: ModelServer, gate: object) -> None:
-        async with model_path(server, tmp_path) as path:
-            told: list[Event] = []
-            first = asyncio.create_task(
-                path.service.extract(
-                    document(CHUNKS),
-                    ontology=INDEX.ontology,
-                    extractor=path.extractor,
-                    settings=path.settings,
-                    on_event=told.append,
-                )
-            )
-            await asyncio.to_thread(server.wait_for_calls, 1)
-            second = asyncio.create_task(path.extract(document(CHUNKS)))
-            await asyncio.sleep(0.1)
-            first.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await first
-            heard = len(told)
-            gate.set()  # type: ignore[attr-defined]
-            result = await second
-            assert stated(result) == expected(range(CHUNKS))
-            # Who left is told no more.
-            assert len(told) == heard > 0
-            # Nothing was begun anew: the run of the one who left went on.
-            assert result.metadata.attempt == 1
-            assert len(server.calls) == 2 * CHUNKS
-
-    import threading
-
+async def test_a_client_that_leaves_does_not_stop_the_others(server: ModelServer, tmp_path: Path) -> None:
     gate = threading.Event()
+    server.rescript(lambda call: held(gate, ORACLE(call)))
+    async with model_path(server, tmp_path) as path:
+        told: list[Event] = []
+        first = asyncio.create_task(path.extract(document(CHUNKS), on_event=told.append))
+        await asyncio.to_thread(server.wait_for_calls, 1)
+        second = asyncio.create_task(path.extract(document(CHUNKS)))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        heard = len(told)
+        gate.set()
+        result = await second
+        assert stated(result) == expected(range(CHUNKS))
+        # Who left is told no more.
+        assert len(told) == heard > 0
+        # Nothing was begun anew: the run of the one who left went on.
+        assert result.metadata.attempt == 1
+        assert len(server.calls) == 2 * CHUNKS
 
-    def waits(call: Call) -> Step:
-        return held(gate, ORACLE(call))
 
-    with ModelServer(waits) as server:
-        asyncio.run(work(server, gate))
-
-
-def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(tmp_path: Path) -> None:
-    import threading
-
+async def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(server: ModelServer, tmp_path: Path) -> None:
     gate = threading.Event()
 
     def stops_at_three(call: Call) -> object:
@@ -240,203 +192,169 @@ def test_cancelling_ends_the_run_for_all_and_keeps_what_is_there(tmp_path: Path)
         done = path.told(ChunkCompleted)
         return {event.chunk_index for event in done if event.stage == "entity_extraction"}
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            key = path.service.key_of(
-                document(CHUNKS), ontology=INDEX.ontology, extractor=path.extractor, settings=path.settings
-            ).key
-            both = [asyncio.create_task(path.extract(document(CHUNKS))) for _ in range(2)]
-            async with asyncio.timeout(30):
-                # A chunk is completed after its checkpoint is written.
-                while len(kept(path)) < CHUNKS - 1:
-                    await asyncio.sleep(0.01)
-            assert path.service.cancel(key)
-            for one in await asyncio.gather(*both, return_exceptions=True):
-                assert isinstance(one, RunCancelledError)
-            cancelled = path.service.runs.find(key).metadata
-            assert cancelled.outcome == "CANCELLED"
-            assert sum(row.calls for row in cancelled.usage) == CHUNKS
-            gate.set()
-            before = len(server.calls)
-            whole = await path.extract(document(CHUNKS))
-            assert stated(whole) == expected(range(CHUNKS))
-            # The five chunks that were answered are not asked for their entities again.
-            assert len(server.calls) - before == 1 + CHUNKS
-
-    with ModelServer(stops_at_three) as server:
-        asyncio.run(work(server))
+    server.rescript(stops_at_three)
+    async with model_path(server, tmp_path) as path:
+        key = path.service.key_of(
+            document(CHUNKS), ontology=INDEX.ontology, extractor=path.extractor, settings=path.settings
+        ).key
+        both = [asyncio.create_task(path.extract(document(CHUNKS))) for _ in range(2)]
+        async with asyncio.timeout(30):
+            # A chunk is completed after its checkpoint is written.
+            while len(kept(path)) < CHUNKS - 1:
+                await asyncio.sleep(0.01)
+        assert path.service.cancel(key)
+        for one in await asyncio.gather(*both, return_exceptions=True):
+            assert isinstance(one, RunCancelledError)
+        cancelled = path.service.runs.find(key).metadata
+        assert cancelled.outcome == "CANCELLED"
+        assert sum(row.calls for row in cancelled.usage) == CHUNKS
+        gate.set()
+        before = len(server.calls)
+        whole = await path.extract(document(CHUNKS))
+        assert stated(whole) == expected(range(CHUNKS))
+        # The five chunks that were answered are not asked for their entities again.
+        assert len(server.calls) - before == 1 + CHUNKS
 
 
-def test_samples_that_agree_give_confidence_and_lone_ones_are_left_out(tmp_path: Path) -> None:
+async def test_samples_that_agree_give_confidence_and_lone_ones_are_left_out(
+    server: ModelServer, tmp_path: Path
+) -> None:
     def disagrees(call: Call) -> object:
         reply = ORACLE(call)
         if call.schema_name == "EntityReply" and call.body["seed"] == 2:
             return {"entities": [{"name": "works", "type": 1}], "values": []}
         return reply
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, prompts=PromptSettings(samples=3)) as path:
-            found = await path.extract(document(1))
-            assert {entity.name for entity in found.graph.entities} == {"Person0 Stone", "Acme0 Robotics"}
-            assert {(entity.confidence, entity.confidence_from) for entity in found.graph.entities} == {
-                (0.67, "agreement")
-            }
-            assert [(one.confidence, one.confidence_from) for one in found.graph.relations] == [(1.0, "agreement")]
-            assert len(server.calls) == 6
-
-    with ModelServer(disagrees) as server:
-        asyncio.run(work(server))
+    server.rescript(disagrees)
+    async with model_path(server, tmp_path, prompts=PromptSettings(samples=3)) as path:
+        found = await path.extract(document(1))
+        assert {entity.name for entity in found.graph.entities} == {"Person0 Stone", "Acme0 Robotics"}
+        assert {(entity.confidence, entity.confidence_from) for entity in found.graph.entities} == {(0.67, "agreement")}
+        assert [(one.confidence, one.confidence_from) for one in found.graph.relations] == [(1.0, "agreement")]
+        assert len(server.calls) == 6
 
 
-def test_a_sample_that_is_refused_does_not_lose_the_chunk(tmp_path: Path) -> None:
+async def test_a_sample_that_is_refused_does_not_lose_the_chunk(server: ModelServer, tmp_path: Path) -> None:
     def one_of_five_refuses(call: Call) -> object:
         return refuses() if call.body["seed"] == 2 else ORACLE(call)
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, prompts=PromptSettings(samples=5)) as path:
-            found = await path.extract(document(2))
-            assert found.metadata.outcome == "COMPLETE"
-            assert stated(found) == expected(range(2))
-            assert {(one.confidence, one.confidence_from) for one in found.graph.entities} == {(1.0, "agreement")}
-
-    with ModelServer(one_of_five_refuses) as server:
-        asyncio.run(work(server))
+    server.rescript(one_of_five_refuses)
+    async with model_path(server, tmp_path, prompts=PromptSettings(samples=5)) as path:
+        found = await path.extract(document(2))
+        assert found.metadata.outcome == "COMPLETE"
+        assert stated(found) == expected(range(2))
+        assert {(one.confidence, one.confidence_from) for one in found.graph.entities} == {(1.0, "agreement")}
 
 
-def test_a_chunk_that_most_samples_are_refused_for_is_missing(tmp_path: Path) -> None:
+async def test_a_chunk_that_most_samples_are_refused_for_is_missing(server: ModelServer, tmp_path: Path) -> None:
     def most_refuse(call: Call) -> object:
         return refuses() if call.body["seed"] in (1, 2, 3) else ORACLE(call)
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, prompts=PromptSettings(samples=5)) as path:
-            found = await path.extract(document(1))
-            assert [gap.code for gap in found.metadata.missing] == ["model_refused"]
-
-    with ModelServer(most_refuse) as server:
-        asyncio.run(work(server))
+    server.rescript(most_refuse)
+    async with model_path(server, tmp_path, prompts=PromptSettings(samples=5)) as path:
+        found = await path.extract(document(1))
+        assert [gap.code for gap in found.metadata.missing] == ["model_refused"]
 
 
 @pytest.mark.parametrize(("said", "meant"), [(95, 0.95), ("80", 0.8), (0.95, 0.95), (1, 1.0), (0, 0.0)])
-def test_a_model_may_say_how_sure_it_is_in_percent_or_as_a_share(said: object, meant: float, tmp_path: Path) -> None:
+async def test_a_model_may_say_how_sure_it_is_in_percent_or_as_a_share(
+    server: ModelServer, said: object, meant: float, tmp_path: Path
+) -> None:
     def is_sure(call: Call) -> object:
         reply = ORACLE(call)
         for one in (*reply.get("entities", ()), *reply.get("relations", ())):
             one["confidence"] = said
         return reply
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, prompts=PromptSettings(ask_confidence=True)) as path:
-            found = await path.extract(document(1))
-            assert found.metadata.outcome == "COMPLETE"
-            told = [*found.graph.entities, *found.graph.relations]
-            assert {(one.confidence, one.confidence_from) for one in told} == {(meant, "model")}
-            assert len(server.calls) == 2
-
-    with ModelServer(is_sure) as server:
-        asyncio.run(work(server))
+    server.rescript(is_sure)
+    async with model_path(server, tmp_path, prompts=PromptSettings(ask_confidence=True)) as path:
+        found = await path.extract(document(1))
+        assert found.metadata.outcome == "COMPLETE"
+        told = [*found.graph.entities, *found.graph.relations]
+        assert {(one.confidence, one.confidence_from) for one in told} == {(meant, "model")}
+        assert len(server.calls) == 2
 
 
-def test_a_cost_limit_holds_for_a_document_over_all_attempts(tmp_path: Path) -> None:
+async def test_a_cost_limit_holds_for_a_document_over_all_attempts(server: ModelServer, tmp_path: Path) -> None:
     price, limit = Price(input=Decimal(1), output=Decimal(10)), Decimal("0.03")
-
-    async def work(server: ModelServer) -> None:
-        for attempt in (1, 2, 3):
-            async with model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path:
-                part = await path.extract(document(60))
-                assert part.metadata.attempt == attempt
-                assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
-                assert sum(row.cost or 0 for row in part.metadata.usage) <= limit
-        async with model_path(server, tmp_path, control={"max_cost": 10 * limit}, price=price) as path:
-            whole = await path.extract(document(60))
-            assert stated(whole) == expected(range(60))
-            assert sum(row.calls for row in whole.metadata.usage) == len(server.calls) == 120
-
-    with ModelServer(lambda call: says(ORACLE(call), usage=(500, 20))) as server:
-        asyncio.run(work(server))
+    server.rescript(lambda call: says(ORACLE(call), usage=(500, 20)))
+    for attempt in (1, 2, 3):
+        async with model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path:
+            part = await path.extract(document(60))
+            assert part.metadata.attempt == attempt
+            assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
+            assert sum(row.cost or 0 for row in part.metadata.usage) <= limit
+    async with model_path(server, tmp_path, control={"max_cost": 10 * limit}, price=price) as path:
+        whole = await path.extract(document(60))
+        assert stated(whole) == expected(range(60))
+        assert sum(row.calls for row in whole.metadata.usage) == len(server.calls) == 120
 
 
-def test_a_run_that_failed_says_why_in_a_code_that_stays(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            with pytest.raises(ModelError):
-                await path.extract(document(1))
-            (failed,) = path.told(ExtractionFailed)
-            assert failed.error.code == "auth"
-
-    with ModelServer(status(401)) as server:
-        asyncio.run(work(server))
+async def test_a_run_that_failed_says_why_in_a_code_that_stays(server: ModelServer, tmp_path: Path) -> None:
+    server.rescript(status(401))
+    async with model_path(server, tmp_path) as path:
+        with pytest.raises(ModelError):
+            await path.extract(document(1))
+        (failed,) = path.told(ExtractionFailed)
+        assert failed.error.code == "auth"
 
 
-def test_a_second_model_marks_what_it_does_not_find_in_the_text(tmp_path: Path) -> None:
+async def test_a_second_model_marks_what_it_does_not_find_in_the_text(server: ModelServer, tmp_path: Path) -> None:
     def doubts(call: Call) -> object:
         return {"supported": []} if call.model == "second" else ORACLE(call)
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, second=True) as path:
-            found = await path.extract(document(2))
-            assert [one.status for one in found.graph.relations] == ["unverified", "unverified"]
-            assert {(row.stage, row.model, row.calls) for row in found.metadata.usage} >= {
-                ("grounding", "compatible:second", 2)
-            }
-
-    with ModelServer(doubts) as server:
-        asyncio.run(work(server))
+    server.rescript(doubts)
+    async with model_path(server, tmp_path, second=True) as path:
+        found = await path.extract(document(2))
+        assert [one.status for one in found.graph.relations] == ["unverified", "unverified"]
+        assert {(row.stage, row.model, row.calls) for row in found.metadata.usage} >= {
+            ("grounding", "compatible:second", 2)
+        }
 
 
-def test_a_second_model_that_fails_leaves_the_relations_unverified_and_the_next_request_asks_it_again(
+async def test_a_second_model_that_fails_leaves_the_relations_unverified_and_the_next_request_asks_it_again(
+    server: ModelServer,
     tmp_path: Path,
 ) -> None:
-    def is_down(call: Call) -> object:
-        return status(400) if call.model == "second" else ORACLE(call)
-
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, second=True) as path:
-            part = await path.extract(document(3))
-            assert stated(part) == expected(range(3))
-            assert [one.status for one in part.graph.relations] == ["unverified"] * 3
-            assert [(gap.stage, gap.code) for gap in part.metadata.missing] == [("grounding", "bad_request")] * 3
-            assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
-            server.rescript(ORACLE)
-            before = len(server.calls)
-            whole = await path.extract(document(3))
-            assert whole.metadata.outcome == "COMPLETE"
-            assert [one.status for one in whole.graph.relations] == ["grounded"] * 3
-            assert {call.model for call in server.calls[before:]} == {"second"}
-
-    with ModelServer(is_down) as server:
-        asyncio.run(work(server))
+    server.rescript(second_is_down)
+    async with model_path(server, tmp_path, second=True) as path:
+        part = await path.extract(document(3))
+        assert stated(part) == expected(range(3))
+        assert [one.status for one in part.graph.relations] == ["unverified"] * 3
+        assert [(gap.stage, gap.code) for gap in part.metadata.missing] == [("grounding", "bad_request")] * 3
+        assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
+        server.rescript(ORACLE)
+        before = len(server.calls)
+        whole = await path.extract(document(3))
+        assert whole.metadata.outcome == "COMPLETE"
+        assert [one.status for one in whole.graph.relations] == ["grounded"] * 3
+        assert {call.model for call in server.calls[before:]} == {"second"}
 
 
-def test_what_a_failing_second_model_did_not_check_is_left_out_where_only_the_verified_is_wanted(
+async def test_what_a_failing_second_model_did_not_check_is_left_out_where_only_the_verified_is_wanted(
+    server: ModelServer,
     tmp_path: Path,
 ) -> None:
-    def is_down(call: Call) -> object:
-        return status(400) if call.model == "second" else ORACLE(call)
-
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, second=True) as path:
-            path.settings = msgspec.structs.replace(path.settings, grounding=GroundingSettings("drop"))
-            part = await path.extract(document(1))
-            assert part.graph.relations == ()
-            assert [(one.code, one.stage) for one in part.graph.rejected] == [("not_checked", "grounding")]
-            assert [gap.stage for gap in part.metadata.missing] == ["grounding"]
-
-    with ModelServer(is_down) as server:
-        asyncio.run(work(server))
+    server.rescript(second_is_down)
+    async with model_path(server, tmp_path, second=True) as path:
+        path.settings = msgspec.structs.replace(path.settings, grounding=GroundingSettings("drop"))
+        part = await path.extract(document(1))
+        assert part.graph.relations == ()
+        assert [(one.code, one.stage) for one in part.graph.rejected] == [("not_checked", "grounding")]
+        assert [gap.stage for gap in part.metadata.missing] == ["grounding"]
 
 
-def test_a_key_that_is_refused_ends_the_run_at_once(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            with pytest.raises(Exception, match="401"):
-                await path.extract(document(CHUNKS))
-            assert len(server.calls) <= 4
-
-    with ModelServer(status(401)) as server:
-        asyncio.run(work(server))
+async def test_a_key_that_is_refused_ends_the_run_at_once(server: ModelServer, tmp_path: Path) -> None:
+    server.rescript(status(401))
+    async with model_path(server, tmp_path) as path:
+        with pytest.raises(Exception, match="401"):
+            await path.extract(document(CHUNKS))
+        assert len(server.calls) <= 4
 
 
-def test_examples_are_shown_by_likeness_and_never_found_in_the_result(tmp_path: Path) -> None:
+async def test_examples_are_shown_by_likeness_and_never_found_in_the_result(
+    server: ModelServer, tmp_path: Path
+) -> None:
     from sameas.extraction.learned import schema_of
     from sameas.extraction.learning.examples import parse_examples
     from sameas.extraction.prompted import ModelExtractor
@@ -455,39 +373,33 @@ def test_examples_are_shown_by_likeness_and_never_found_in_the_result(tmp_path: 
             }
         return {"relations": [{"subject": 1, "property": 9, "object": 2}]}
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            path.extractor = ModelExtractor(
-                INDEX,
-                path.model,
-                control=path.extractor._control,
-                settings=PromptSettings(examples=1),
-                examples=parse_examples(lines, schema_of(INDEX)),
-            )
-            found = await path.extract(document(1))
-            _, example, reply, question = (str(one["content"]) for one in server.calls[0].body["messages"])
-            assert "Zoe Stone works for Hooli Robotics." in example
-            assert '"name":"Zoe Stone"' in reply
-            assert "Zoe Stone" not in question
-            assert not any("Rome" in part for part in (example, reply, question))
-            assert found.graph.entities == ()
-            assert {one.code for one in found.graph.rejected} == {"not_in_text"}
-
-    with ModelServer(echoes) as server:
-        asyncio.run(work(server))
+    server.rescript(echoes)
+    async with model_path(server, tmp_path) as path:
+        path.extractor = ModelExtractor(
+            INDEX,
+            path.model,
+            control=path.extractor._control,
+            settings=PromptSettings(examples=1),
+            examples=parse_examples(lines, schema_of(INDEX)),
+        )
+        found = await path.extract(document(1))
+        _, example, reply, question = (str(one["content"]) for one in server.calls[0].body["messages"])
+        assert "Zoe Stone works for Hooli Robotics." in example
+        assert '"name":"Zoe Stone"' in reply
+        assert "Zoe Stone" not in question
+        assert not any("Rome" in part for part in (example, reply, question))
+        assert found.graph.entities == ()
+        assert {one.code for one in found.graph.rejected} == {"not_in_text"}
 
 
 @pytest.mark.parametrize("mode", ["two-stage", "joint"])
-def test_the_oracle_needs_nothing_but_the_prompt(tmp_path: Path, mode: Literal["two-stage", "joint"]) -> None:
+async def test_the_oracle_needs_nothing_but_the_prompt(
+    server: ModelServer, tmp_path: Path, mode: Literal["two-stage", "joint"]
+) -> None:
     """Were a class, a property or the text missing from a prompt, the tests above would see it."""
-
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, prompts=PromptSettings(mode=mode)) as path:
-            assert stated(await path.extract(document(1))) == expected([0])
-
-    with ModelServer(ORACLE) as server:
-        asyncio.run(work(server))
-        calls = server.calls
+    async with model_path(server, tmp_path, prompts=PromptSettings(mode=mode)) as path:
+        assert stated(await path.extract(document(1))) == expected([0])
+    calls = server.calls
     for call in calls:
         asks_for_facts = call.schema_name != "EntityReply"
         told = ORACLE(call)

@@ -1,16 +1,13 @@
 """The model path against a server that misbehaves: the run says what happened, spends what it may, loses nothing."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from sameas.extraction.events import (
@@ -43,7 +40,9 @@ from tests.servers.model_script import (
 from tests.servers.model_server import ModelServer
 
 from .model_path import ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
-from .model_path_process import extract
+from .model_path_process import extract, killed_at_the_end
+
+pytestmark = pytest.mark.anyio
 
 CHUNKS = 6
 BAD = 2
@@ -53,6 +52,13 @@ USED = (500, 20)
 
 def good(call: Call) -> Step:
     return says(ORACLE(call), usage=USED)
+
+
+@pytest.fixture
+def server(model_server: ModelServer) -> ModelServer:
+    """A model that knows the document, and says what it used."""
+    model_server.rescript(good)
+    return model_server
 
 
 def bad_at(step: Step | Callable[[], Step], *, schema: str = "EntityReply") -> Callable[[Call], Step]:
@@ -88,35 +94,31 @@ FAULTS: dict[str, tuple[Step, str, int]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_bad_chunk_is_named_the_others_are_done_and_the_next_request_does_the_rest(name: str, tmp_path: Path) -> None:
+async def test_a_bad_chunk_is_named_the_others_are_done_and_the_next_request_does_the_rest(
+    server: ModelServer, name: str, tmp_path: Path
+) -> None:
     step, code, tries = FAULTS[name]
-
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=0.6) as path:
-            part = await path.extract(document(CHUNKS))
-            assert [(gap.stage, gap.chunk_index) for gap in part.metadata.missing] == [("entity_extraction", BAD)]
-            assert part.metadata.missing[0].code == code
-            assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
-            assert stated(part) == expected(set(range(CHUNKS)) - {BAD})
-            assert sum(sentence(BAD) in asked(call) for call in server.calls) == tries
-            assert server.most_at_once <= 4
-            failures = [event for event in path.told(ErrorRecoverable) if event.chunk_index == BAD]
-            assert [event.error.code for event in failures] == [code]
-            assert [event.partial for event in path.told(StageCompleted) if event.stage == "entity_extraction"] == [
-                True
-            ]
-            assert path.told(ExtractionCompleted)[0].summary.outcome == "PARTIAL_EARLY_EXIT"
-            _accounts_match(server, part)
-            server.rescript(good)
-            before = len(server.calls)
-            whole = await path.extract(document(CHUNKS))
-            assert whole.metadata.outcome == "COMPLETE"
-            assert stated(whole) == expected(range(CHUNKS))
-            assert all(sentence(BAD) in asked(call) for call in server.calls[before:])
-            assert len(server.calls) - before == 2
-
-    with ModelServer(bad_at(step)) as server:
-        asyncio.run(work(server))
+    server.rescript(bad_at(step))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=0.6) as path:
+        part = await path.extract(document(CHUNKS))
+        assert [(gap.stage, gap.chunk_index) for gap in part.metadata.missing] == [("entity_extraction", BAD)]
+        assert part.metadata.missing[0].code == code
+        assert part.metadata.outcome == "PARTIAL_EARLY_EXIT"
+        assert stated(part) == expected(set(range(CHUNKS)) - {BAD})
+        assert sum(sentence(BAD) in asked(call) for call in server.calls) == tries
+        assert server.most_at_once <= 4
+        failures = [event for event in path.told(ErrorRecoverable) if event.chunk_index == BAD]
+        assert [event.error.code for event in failures] == [code]
+        assert [event.partial for event in path.told(StageCompleted) if event.stage == "entity_extraction"] == [True]
+        assert path.told(ExtractionCompleted)[0].summary.outcome == "PARTIAL_EARLY_EXIT"
+        _accounts_match(server, part)
+        server.rescript(good)
+        before = len(server.calls)
+        whole = await path.extract(document(CHUNKS))
+        assert whole.metadata.outcome == "COMPLETE"
+        assert stated(whole) == expected(range(CHUNKS))
+        assert all(sentence(BAD) in asked(call) for call in server.calls[before:])
+        assert len(server.calls) - before == 2
 
 
 def _accounts_match(server: ModelServer, part: Extraction) -> None:
@@ -127,19 +129,16 @@ def _accounts_match(server: ModelServer, part: Extraction) -> None:
     assert (relations.input_tokens, relations.output_tokens) == (5 * USED[0], 5 * USED[1])
 
 
-def test_a_failed_relation_question_keeps_the_entities(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            part = await path.extract(document(1 + BAD)[document(BAD + 1).index(sentence(BAD)) :])
-            assert part.metadata.outcome == "PARTIAL_ENTITY_ONLY"
-            assert len(part.graph.entities) == 2
-            assert [gap.stage for gap in part.metadata.missing] == ["relation_extraction"]
-
-    with ModelServer(bad_at(status(500), schema="RelationReply")) as server:
-        asyncio.run(work(server))
+async def test_a_failed_relation_question_keeps_the_entities(server: ModelServer, tmp_path: Path) -> None:
+    server.rescript(bad_at(status(500), schema="RelationReply"))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        part = await path.extract(document(1 + BAD)[document(BAD + 1).index(sentence(BAD)) :])
+        assert part.metadata.outcome == "PARTIAL_ENTITY_ONLY"
+        assert len(part.graph.entities) == 2
+        assert [gap.stage for gap in part.metadata.missing] == ["relation_extraction"]
 
 
-def test_a_429_without_retry_after_is_waited_for_and_told(tmp_path: Path) -> None:
+async def test_a_429_without_retry_after_is_waited_for_and_told(server: ModelServer, tmp_path: Path) -> None:
     first = threading.Event()
 
     def once(call: Call) -> Step:
@@ -148,86 +147,72 @@ def test_a_429_without_retry_after_is_waited_for_and_told(tmp_path: Path) -> Non
             return status(429)
         return good(call)
 
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            whole = await path.extract(document(CHUNKS))
-            assert whole.metadata.outcome == "COMPLETE"
-            assert path.told(RateLimited)
-            assert len(server.calls) == 2 * CHUNKS + 1
-
-    with ModelServer(once) as server:
-        asyncio.run(work(server))
+    server.rescript(once)
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        whole = await path.extract(document(CHUNKS))
+        assert whole.metadata.outcome == "COMPLETE"
+        assert path.told(RateLimited)
+        assert len(server.calls) == 2 * CHUNKS + 1
 
 
-def test_the_limits_hold_and_waiting_is_told_and_does_not_count_as_work(tmp_path: Path) -> None:
+async def test_the_limits_hold_and_waiting_is_told_and_does_not_count_as_work(
+    server: ModelServer, tmp_path: Path
+) -> None:
     limits = RateLimits(requests_per_minute=1000, tokens_per_minute=10**9, max_concurrent=1)
     tight = {**STAGE_TIMEOUTS, "entity_extraction": StageTimeout(2_000, 3_000)}
-
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, limits=limits, timeouts=tight) as path:
-            import msgspec
-
-            path.settings = msgspec.structs.replace(path.settings, concurrency=CHUNKS)
-            whole = await path.extract(document(CHUNKS))
-            assert whole.metadata.outcome == "COMPLETE"
-            assert {event.reason for event in path.told(RateLimited)} == {"concurrent"}
-            assert server.most_at_once == 1
-
-    with ModelServer(good) as server:
-        asyncio.run(work(server))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, limits=limits, timeouts=tight) as path:
+        path.settings = msgspec.structs.replace(path.settings, concurrency=CHUNKS)
+        whole = await path.extract(document(CHUNKS))
+        assert whole.metadata.outcome == "COMPLETE"
+        assert {event.reason for event in path.told(RateLimited)} == {"concurrent"}
+        assert server.most_at_once == 1
 
 
-def test_a_hard_limit_ends_the_chunk_and_is_told(tmp_path: Path) -> None:
+async def test_a_hard_limit_ends_the_chunk_and_is_told(server: ModelServer, tmp_path: Path) -> None:
     tight = {**STAGE_TIMEOUTS, "entity_extraction": StageTimeout(100, 1_500)}
     gate = threading.Event()
-
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeouts=tight) as path:
-            part = await path.extract(document(CHUNKS))
-            assert [(gap.chunk_index, gap.code) for gap in part.metadata.missing] == [(BAD, "timed_out")]
-            warnings = [event.limit for event in path.told(TimeoutWarning) if event.chunk_index == BAD]
-            assert warnings == ["soft", "hard"]
-
-    with ModelServer(bad_at(held(gate))) as server:
-        asyncio.run(work(server))
-        gate.set()
+    server.rescript(bad_at(held(gate)))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeouts=tight) as path:
+        part = await path.extract(document(CHUNKS))
+        assert [(gap.chunk_index, gap.code) for gap in part.metadata.missing] == [(BAD, "timed_out")]
+        warnings = [event.limit for event in path.told(TimeoutWarning) if event.chunk_index == BAD]
+        assert warnings == ["soft", "hard"]
+    gate.set()
 
 
 @pytest.mark.parametrize("usage", [(), (0, 0), (-5, 10**9), ("many", None)], ids=str)
-def test_wrong_counts_of_tokens_are_replaced_by_our_own(usage: tuple[Any, ...], tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            whole = await path.extract(document(2))
-            assert whole.metadata.outcome == "COMPLETE"
-            for row in whole.metadata.usage:
-                assert row.unreported == row.calls
-                assert 200 * row.calls < row.tokens < 1500 * row.calls
-
-    with ModelServer(lambda call: says(ORACLE(call), usage=usage)) as server:
-        asyncio.run(work(server))
-
-
-def test_the_circuit_opens_after_five_failures_and_the_rest_fails_at_once(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            none = await path.extract(document(40))
-            assert none.metadata.outcome == "EMPTY"
-            assert len(none.metadata.missing) == 40
-            # Five, and what was under way at that moment.
-            assert 5 <= len(server.calls) <= 5 + 4
-            codes = [event.error.code for event in path.told(ErrorRecoverable) if event.chunk_index is None]
-            assert "circuit_open" in codes
-            assert {gap.code for gap in none.metadata.missing} <= {"server", "circuit_open"}
-        server.rescript(good)
-        # Another process, or the same one two minutes later.
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            assert stated(await path.extract(document(40))) == expected(range(40))
-
-    with ModelServer(status(500)) as server:
-        asyncio.run(work(server))
+async def test_wrong_counts_of_tokens_are_replaced_by_our_own(
+    server: ModelServer, usage: tuple[Any, ...], tmp_path: Path
+) -> None:
+    server.rescript(lambda call: says(ORACLE(call), usage=usage))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        whole = await path.extract(document(2))
+        assert whole.metadata.outcome == "COMPLETE"
+        for row in whole.metadata.usage:
+            assert row.unreported == row.calls
+            assert 200 * row.calls < row.tokens < 1500 * row.calls
 
 
-def test_a_token_limit_stops_cleanly_and_the_accounts_are_exact(tmp_path: Path) -> None:
+async def test_the_circuit_opens_after_five_failures_and_the_rest_fails_at_once(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    server.rescript(status(500))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        none = await path.extract(document(40))
+        assert none.metadata.outcome == "EMPTY"
+        assert len(none.metadata.missing) == 40
+        # Five, and what was under way at that moment.
+        assert 5 <= len(server.calls) <= 5 + 4
+        codes = [event.error.code for event in path.told(ErrorRecoverable) if event.chunk_index is None]
+        assert "circuit_open" in codes
+        assert {gap.code for gap in none.metadata.missing} <= {"server", "circuit_open"}
+    server.rescript(good)
+    # Another process, or the same one two minutes later.
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        assert stated(await path.extract(document(40))) == expected(range(40))
+
+
+async def test_a_token_limit_stops_cleanly_and_the_accounts_are_exact(server: ModelServer, tmp_path: Path) -> None:
     limit = 30_000
 
     async def stopped(path: ModelPath, server: ModelServer) -> Extraction:
@@ -239,57 +224,45 @@ def test_a_token_limit_stops_cleanly_and_the_accounts_are_exact(tmp_path: Path) 
         assert path.told(BudgetWarning)
         return part
 
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path, control={"max_tokens": limit}) as path:
-            part = await stopped(path, server)
-            assert 0 < len(stated(part)) < 60
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            before = len(server.calls)
-            whole = await path.extract(document(60))
-            assert stated(whole) == expected(range(60))
-            assert len(server.calls) == 120
-            assert len(server.calls) - before < 120
-
-    with ModelServer(good) as server:
-        asyncio.run(work(server))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, control={"max_tokens": limit}) as path:
+        part = await stopped(path, server)
+        assert 0 < len(stated(part)) < 60
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        before = len(server.calls)
+        whole = await path.extract(document(60))
+        assert stated(whole) == expected(range(60))
+        assert len(server.calls) == 120
+        assert len(server.calls) - before < 120
 
 
-def test_a_cost_limit_stops_cleanly(tmp_path: Path) -> None:
+async def test_a_cost_limit_stops_cleanly(server: ModelServer, tmp_path: Path) -> None:
     price = Price(input=Decimal(1), output=Decimal(10))
     limit = Decimal("0.02")
-
-    async def work(server: ModelServer) -> None:
-        async with (
-            asyncio.timeout(WITHIN),
-            model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path,
-        ):
-            part = await path.extract(document(60))
-            cost = sum((row.cost for row in part.metadata.usage if row.cost is not None), Decimal(0))
-            assert cost == len(server.calls) * price.cost(input_tokens=USED[0], output_tokens=USED[1])
-            assert Decimal(0) < cost <= limit
-            assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
-
-    with ModelServer(good) as server:
-        asyncio.run(work(server))
+    async with (
+        asyncio.timeout(WITHIN),
+        model_path(server, tmp_path, control={"max_cost": limit}, price=price) as path,
+    ):
+        part = await path.extract(document(60))
+        cost = sum((row.cost for row in part.metadata.usage if row.cost is not None), Decimal(0))
+        assert cost == len(server.calls) * price.cost(input_tokens=USED[0], output_tokens=USED[1])
+        assert Decimal(0) < cost <= limit
+        assert {gap.code for gap in part.metadata.missing} == {"budget_spent"}
 
 
-def test_what_was_known_before_is_named_so_when_nobody_answers(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
-            assert (await path.extract(document(CHUNKS))).metadata.outcome == "PARTIAL_EARLY_EXIT"
-            server.rescript(status(400))
-            again = await path.extract(document(CHUNKS))
-            assert again.metadata.outcome == "FALLBACK_CACHE"
-            assert stated(again) == expected(set(range(CHUNKS)) - {BAD})
-
-    with ModelServer(bad_at(status(400))) as server:
-        asyncio.run(work(server))
+async def test_what_was_known_before_is_named_so_when_nobody_answers(server: ModelServer, tmp_path: Path) -> None:
+    server.rescript(bad_at(status(400)))
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path) as path:
+        assert (await path.extract(document(CHUNKS))).metadata.outcome == "PARTIAL_EARLY_EXIT"
+        server.rescript(status(400))
+        again = await path.extract(document(CHUNKS))
+        assert again.metadata.outcome == "FALLBACK_CACHE"
+        assert stated(again) == expected(set(range(CHUNKS)) - {BAD})
 
 
-def test_a_second_model_of_another_provider_that_is_down_does_not_keep_the_first_from_being_asked(
-    tmp_path: Path,
+async def test_a_second_model_of_another_provider_that_is_down_does_not_keep_the_first_from_being_asked(
+    server: ModelServer, tmp_path: Path
 ) -> None:
-    async def work(server: ModelServer, other: ModelServer) -> None:
+    with ModelServer(status(500)) as other:
         async with asyncio.timeout(WITHIN), model_path(server, tmp_path, second=other) as path:
             part = await path.extract(document(CHUNKS))
             # The circuit of the second one is open by now.
@@ -301,9 +274,6 @@ def test_a_second_model_of_another_provider_that_is_down_does_not_keep_the_first
             # Those under way when it opened came to their end.
             assert 5 <= len(other.calls) < 5 + PLENTY.max_concurrent
 
-    with ModelServer(good) as server, ModelServer(status(500)) as other:
-        asyncio.run(work(server, other))
-
 
 def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: Path) -> None:
     gate = threading.Event()
@@ -312,13 +282,9 @@ def test_a_killed_process_repeats_only_the_calls_that_were_in_flight(tmp_path: P
         return held(gate, ORACLE(call)) if call.number >= 15 else good(call)
 
     with ModelServer(slow_at_the_end) as server:
-        command = [sys.executable, "-m", "tests.integration.model_path_process", server.url, str(tmp_path), "10"]
-        root = Path(__file__).resolve().parents[2]
-        with subprocess.Popen(command, cwd=root) as process:
+        with killed_at_the_end(server.url, tmp_path, 10):
             # All four workers are stuck: each has kept its earlier answers before it asked again.
             server.wait_for_calls(19, within_seconds=60)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait(10)
         in_flight = len(server.calls) - server.answered
         assert in_flight == 4
         gate.set()

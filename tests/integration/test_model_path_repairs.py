@@ -1,10 +1,6 @@
 """Replies that needed a repair, or more room, are paid for once like all others."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -17,18 +13,22 @@ from sameas.extraction.prompted.estimate import Estimator
 from sameas.llm.prices import Price
 from sameas.llm.tokens import counter_for
 from sameas.ontology.focus import FocusSettings
-from sameas.ontology.index import OntologyIndex
-from sameas.ontology.load import read_ontology
 from tests.servers.model_script import Call, held, runs_out, says
 from tests.servers.model_server import ModelServer
-from tests.unit.extraction.company import ONTOLOGY
 
-from .model_path import INDEX, ORACLE, document, expected, model_path, sentence, stated
-from .model_path_process import extract
+from .model_path import INDEX, LARGER, ORACLE, document, expected, model_path, sentence, stated
+from .model_path_process import extract, killed_at_the_end
+
+pytestmark = pytest.mark.anyio
 
 CHUNKS = 6
 BAD = {"no JSON": "no JSON", "cut off": runs_out()}
 REPAIR = "could not be used"
+
+
+@pytest.fixture
+def server(model_server: ModelServer) -> ModelServer:
+    return model_server
 
 
 def is_repair(call: Call) -> bool:
@@ -36,31 +36,26 @@ def is_repair(call: Call) -> bool:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_class_that_no_chunk_is_about_causes_no_call_where_replies_were_repaired(name: str, tmp_path: Path) -> None:
-    more = ONTOLOGY + ':Volcano a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "volcano" .\n'
-    larger = OntologyIndex(read_ontology(more.encode(), extension=".ttl"))
-
+async def test_a_class_that_no_chunk_is_about_causes_no_call_where_replies_were_repaired(
+    server: ModelServer, name: str, tmp_path: Path
+) -> None:
     def needs_repair(call: Call) -> object:
         return BAD[name] if call.schema_name == "EntityReply" and not is_repair(call) else ORACLE(call)
 
-    async def work(server: ModelServer, index: OntologyIndex) -> None:
+    server.rescript(needs_repair)
+    for index in (INDEX, LARGER):
         async with model_path(server, tmp_path, index=index) as path:
             path.settings = msgspec.structs.replace(path.settings, focus=FocusSettings(whole_up_to=5))
             found = await path.extract(document(CHUNKS))
             assert not found.replayed
             assert found.metadata.outcome == "COMPLETE"
             assert stated(found) == expected(range(CHUNKS))
-
-    with ModelServer(needs_repair) as server:
-        asyncio.run(work(server, INDEX))
-        assert len(server.calls) == 3 * CHUNKS
-        asyncio.run(work(server, larger))
         assert len(server.calls) == 3 * CHUNKS
 
 
 @pytest.mark.parametrize("script", ["good", "repaired"])
-def test_a_document_without_a_limit_is_complete_whatever_its_script_and_its_repairs(
-    script: str, tmp_path: Path
+async def test_a_document_without_a_limit_is_complete_whatever_its_script_and_its_repairs(
+    server: ModelServer, script: str, tmp_path: Path
 ) -> None:
     """Amharic takes more than a token for a character, many times what English prose of that length does."""
     filler = " ".join("".join(chr(0x1200 + (word * 7 + at * 37) % 0x150) for at in range(6)) for word in range(300))
@@ -72,47 +67,38 @@ def test_a_document_without_a_limit_is_complete_whatever_its_script_and_its_repa
         said = sum(counter.count(str(message["content"])) for message in call.body["messages"])
         return says(reply, usage=(said + 80, counter.count(str(reply))))
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path, price=Price(Decimal(1), Decimal(2))) as path:
-            path.settings = msgspec.structs.replace(path.settings, chunking=ChunkSettings(window=20, limit=3000))
-            found = await path.extract(text)
-            assert found.metadata.missing == ()
-            assert found.metadata.outcome == "COMPLETE"
-            assert stated(found) == expected(range(CHUNKS))
-            assert sum(row.tokens for row in found.metadata.usage) > 4096 * CHUNKS
-
-    with ModelServer(spends) as server:
-        asyncio.run(work(server))
+    server.rescript(spends)
+    async with model_path(server, tmp_path, price=Price(Decimal(1), Decimal(2))) as path:
+        path.settings = msgspec.structs.replace(path.settings, chunking=ChunkSettings(window=20, limit=3000))
+        found = await path.extract(text)
+        assert found.metadata.missing == ()
+        assert found.metadata.outcome == "COMPLETE"
+        assert stated(found) == expected(range(CHUNKS))
+        assert sum(row.tokens for row in found.metadata.usage) > 4096 * CHUNKS
 
 
-def test_an_estimate_knows_that_a_repaired_reply_is_remembered(tmp_path: Path) -> None:
+async def test_an_estimate_knows_that_a_repaired_reply_is_remembered(server: ModelServer, tmp_path: Path) -> None:
     def needs_repair(call: Call) -> object:
         return ORACLE(call) if is_repair(call) else "no JSON"
 
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            await path.extract(document(CHUNKS))
-            memo = path.extractor._control.memo
-            estimate = await Estimator(INDEX, path.extractor, settings=path.settings, memo=memo).estimate(
-                document(CHUNKS)
-            )
-            assert (estimate.total.calls, estimate.total.known) == (0, 2 * CHUNKS)
-
-    with ModelServer(needs_repair) as server:
-        asyncio.run(work(server))
+    server.rescript(needs_repair)
+    async with model_path(server, tmp_path) as path:
+        await path.extract(document(CHUNKS))
+        memo = path.extractor._control.memo
+        estimate = await Estimator(INDEX, path.extractor, settings=path.settings, memo=memo).estimate(document(CHUNKS))
+        assert (estimate.total.calls, estimate.total.known) == (0, 2 * CHUNKS)
 
 
-def test_a_reply_whose_repair_failed_too_is_asked_for_from_the_beginning(tmp_path: Path) -> None:
-    async def work(server: ModelServer) -> None:
-        async with model_path(server, tmp_path) as path:
-            assert (await path.extract(document(1))).metadata.outcome == "EMPTY"
-            server.rescript(ORACLE)
-            before = len(server.calls)
-            assert stated(await path.extract(document(1))) == expected(range(1))
-            assert [is_repair(call) for call in server.calls[before:]] == [False, False]
-
-    with ModelServer(lambda _: "no JSON") as server:
-        asyncio.run(work(server))
+async def test_a_reply_whose_repair_failed_too_is_asked_for_from_the_beginning(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    server.rescript(lambda _: "no JSON")
+    async with model_path(server, tmp_path) as path:
+        assert (await path.extract(document(1))).metadata.outcome == "EMPTY"
+        server.rescript(ORACLE)
+        before = len(server.calls)
+        assert stated(await path.extract(document(1))) == expected(range(1))
+        assert [is_repair(call) for call in server.calls[before:]] == [False, False]
 
 
 def test_a_process_killed_in_its_repairs_does_not_ask_the_first_questions_again(tmp_path: Path) -> None:
@@ -124,12 +110,8 @@ def test_a_process_killed_in_its_repairs_does_not_ask_the_first_questions_again(
         return "no JSON" if call.schema_name == "EntityReply" else ORACLE(call)
 
     with ModelServer(held_repairs) as server:
-        command = [sys.executable, "-m", "tests.integration.model_path_process", server.url, str(tmp_path), "10"]
-        root = Path(__file__).resolve().parents[2]
-        with subprocess.Popen(command, cwd=root) as process:
+        with killed_at_the_end(server.url, tmp_path, 10):
             server.wait_for(lambda calls: sum(map(is_repair, calls)) == 4, within_seconds=60)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait(10)
         before, in_flight = len(server.calls), len(server.calls) - server.answered
         gate.set()
         whole = asyncio.run(extract(server.url, str(tmp_path), 10))

@@ -5,7 +5,6 @@ import json
 import logging
 import threading
 import traceback
-import warnings
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -29,41 +28,20 @@ from tests.servers.model_script import (
     status,
     truncated,
 )
-from tests.servers.model_server import ModelServer
 from tests.servers.port import free_port
 from tests.unit.llm.asks import SCHEMA, an_ask
 
-pytestmark = pytest.mark.anyio
+from .model_interfaces import CANARY, GOOD, NAMES, failure, opened
 
-INTERFACES = ["compatible", "openai", "ollama", "anthropic", "google"]
-OPENAI = ("openai", "ollama")
-CANARY = "sk-canary-0123456789"
-GOOD = {"entities": ["Acme", "Berlin"]}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _providers():
-    """Their sources, compiled for the first time, warn of themselves."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import anthropic  # noqa: F401
-        import google.genai  # noqa: F401
-        import openai  # noqa: F401
-
-
-@pytest.fixture(scope="module")
-def running():
-    with ModelServer() as server:
-        yield server
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("providers")]
 
 
 @pytest.fixture
-def server(running):
-    running.rescript(None)
-    return running
+def server(model_server):
+    return model_server
 
 
-@pytest.fixture(params=INTERFACES)
+@pytest.fixture(params=["compatible", *NAMES])
 def interface(request):
     return request.param
 
@@ -73,26 +51,6 @@ async def model(server, interface):
     model = opened(server, interface)
     yield model
     await model.close()
-
-
-def opened(server, interface="compatible", **options):
-    options = {"timeout": 20.0, "api_key": CANARY, **options}
-    if interface == "compatible":
-        return open_model(server.address(), **options)
-    name = {"openai": "gpt-4o-mini", "ollama": "qwen3", "anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash"}[
-        interface
-    ]
-    return open_model(f"{interface}:{name}", url=server.url if interface in OPENAI else server.root, **options)
-
-
-async def failure(model, server, script, ask=None):
-    """The error of one ask, after which the server saw exactly one request."""
-    before = len(server.calls)
-    server.rescript(script)
-    with pytest.raises(ModelError) as failed:
-        await model.ask(ask or an_ask())
-    assert len(server.calls) == before + 1
-    return failed.value
 
 
 async def test_a_question_reaches_the_server_as_it_was_asked(model, server):
@@ -388,7 +346,7 @@ async def test_the_wait_that_google_asks_for_in_its_body_is_read(server):
     info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7.5s"}
     body = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": [info]}}
     server.rescript(Step(status=429, body=json.dumps(body).encode()))
-    model = open_model("google:gemini-2.5-flash", api_key="k", url=server.root)
+    model = opened(server, "google")
     try:
         with pytest.raises(ModelError) as caught:
             await model.ask(an_ask())

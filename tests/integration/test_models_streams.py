@@ -1,11 +1,10 @@
 """Answers that come piece by piece, over real HTTP: the same reply, and a stream that is cut is never a reply."""
 
 import json
-import warnings
 
 import pytest
 
-from sameas.llm.models import ModelError, open_model
+from sameas.llm.models import ModelError
 from tests.servers.model_script import (
     Step,
     cut_stream,
@@ -19,56 +18,24 @@ from tests.servers.model_script import (
     status,
     truncated,
 )
-from tests.servers.model_server import ModelServer
 from tests.servers.model_wire import PIECES
 from tests.unit.llm.asks import an_ask
 
-pytestmark = pytest.mark.anyio
+from .model_interfaces import GOOD, OPENAI, failure, opened
 
-GOOD = {"entities": ["Acme", "Berlin"]}
-ANTHROPIC = "anthropic:claude-haiku-4-5"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _providers():
-    """Their sources, compiled for the first time, warn of themselves."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import anthropic  # noqa: F401
-        import openai  # noqa: F401
-
-
-@pytest.fixture(scope="module")
-def running():
-    with ModelServer() as server:
-        yield server
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("providers")]
 
 
 @pytest.fixture
-def server(running):
-    running.rescript(None)
-    return running
+def server(model_server):
+    return model_server
 
 
-@pytest.fixture(params=["compatible", "openai", "ollama"])
+@pytest.fixture(params=OPENAI)
 async def model(request, server):
-    if request.param == "compatible":
-        opened = open_model(server.address(), timeout=20.0, stream=True)
-    else:
-        name = {"openai": "openai:gpt-4o-mini", "ollama": "ollama:qwen3"}[request.param]
-        opened = open_model(name, url=server.url, api_key="k", timeout=20.0, stream=True)
-    yield opened
-    await opened.close()
-
-
-async def failure(model, server, script):
-    """The error of one ask, after which the server saw exactly one request."""
-    before = len(server.calls)
-    server.rescript(script)
-    with pytest.raises(ModelError) as failed:
-        await model.ask(an_ask())
-    assert len(server.calls) == before + 1
-    return failed.value
+    model = opened(server, request.param, stream=True)
+    yield model
+    await model.close()
 
 
 async def test_pieces_become_the_whole_reply_with_its_usage(model, server):
@@ -135,7 +102,7 @@ async def test_a_fault_of_a_stream_has_a_meaning(model, server, script, code):
 
 
 async def test_a_slow_stream_is_ended(server):
-    model = open_model(server.address(), timeout=0.3, stream=True)
+    model = opened(server, timeout=0.3, stream=True)
     error = await failure(model, server, drips(GOOD, every=0.05))
     await model.close()
     assert error.code == "timeout"
@@ -157,7 +124,7 @@ async def test_a_stream_of_anthropic_that_ends_before_its_answer_is_no_reply(ser
         ]
     body = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
     server.rescript(Step(body=body, headers={"Content-Type": "text/event-stream"}))
-    model = open_model(ANTHROPIC, url=server.root, api_key="k", timeout=20.0, stream=True)
+    model = opened(server, "anthropic", stream=True)
     try:
         if is_whole:
             assert json.loads((await model.ask(an_ask())).text) == GOOD

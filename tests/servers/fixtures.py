@@ -4,6 +4,7 @@ Load it with `pytest_plugins = ["tests.servers.fixtures"]`. A missing program sk
 """
 
 import uuid
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -67,6 +68,16 @@ def model_server() -> Iterator[ModelServer]:
     """A scripted language model that only this test uses."""
     with ModelServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def providers() -> None:
+    """The providers' packages, loaded: their sources, compiled for the first time, warn of themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import anthropic  # noqa: F401
+        import google.genai  # noqa: F401
+        import openai  # noqa: F401
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ _CODES = {
     "ExamplesError": ExitCode.BAD_INPUT,
     "SchemaError": ExitCode.BAD_INPUT,
     "ContainerError": ExitCode.BAD_INPUT,
+    "ModelReplacedError": ExitCode.FAILED,
     "RunNotFoundError": ExitCode.BAD_INPUT,
     "RunAmbiguousError": ExitCode.BAD_INPUT,
     "RunDamagedError": ExitCode.FAILED,

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from sameas.cli.extractors import beside
 from sameas.cli.models import learn_to
 from sameas.cli.registry import find_ontology
-from sameas.extraction.embedded import saved_version
+from sameas.extraction.embedded import beside, saved_version
 from sameas.ontology.load import load_ontology
 from sameas.settings import load_settings
 

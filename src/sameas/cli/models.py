@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from sameas.cli.errors import CliError
-from sameas.cli.extractors import SUFFIX
-from sameas.extraction.embedded import saved_version
+from sameas.extraction.embedded import SUFFIX, saved_version
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings

@@ -12,6 +12,7 @@ import typer
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.registry import add_file, check_name, find_ontology, registered
 from sameas.cli.tables import print_table
+from sameas.extraction.embedded import beside
 from sameas.ontology.load import load_ontology
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings, load_settings
@@ -100,7 +101,7 @@ def list_ontologies() -> None:
     rows = []
     for name, path in known.items():
         ontology = _load(path, settings, None)
-        learned = "yes" if path.with_name(f"{path.name}.learned").is_file() else ""
+        learned = "yes" if beside(path).is_file() else ""
         counts = [str(len(ontology.classes)), str(len(ontology.properties))]
         rows.append([name, *counts, learned, ontology.version[:19], ontology.iri])
     print_table(("name", "classes", "properties", "learned", "version", "iri"), rows, to=sys.stdout)
@@ -113,7 +114,7 @@ def remove(name: Annotated[str, typer.Argument(help="A name of `sameas ontology 
     path = registered(settings).get(name)
     if path is None:
         raise CliError(f"no ontology was added as {name!r}", todo="`sameas ontology list` shows them")
-    path.with_name(f"{path.name}.learned").unlink(missing_ok=True)
+    beside(path).unlink(missing_ok=True)
     path.unlink()
     print(f"removed {name}", file=sys.stderr)
 

@@ -11,10 +11,11 @@ import tempfile
 from pathlib import Path
 
 from sameas.cli.errors import CliError, ExitCode
+from sameas.extraction.embedded import SUFFIX
 from sameas.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
-_NOT_ONTOLOGIES = (".learned", ".tmp")
+_NOT_ONTOLOGIES = (SUFFIX, ".tmp")
 
 
 def check_name(name: str) -> str:

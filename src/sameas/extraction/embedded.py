@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 LEXICON, LEARNED = "lexicon", "learned"
+SUFFIX = ".learned"
 LEXICON_VERSION, LEARNED_VERSION = "5", "3"
 _DIGEST = 32
 _LONGEST_MARK = 100
+
+
+def beside(ontology: Path) -> Path:
+    """Where the model of an ontology is kept."""
+    return ontology.with_name(ontology.name + SUFFIX)
 
 
 def learned_settings(model_version: str, *, minimum: float = 0.0) -> dict[str, Any]:

@@ -7,19 +7,16 @@ deployment cannot do is refused with what it can.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from sameas.extraction import embedded, learned
-from sameas.extraction.chunking import Chunk, ChunkSettings
-from sameas.extraction.extractor import Extractor, Found
-from sameas.extraction.graph import Claim, Mention
-from sameas.extraction.lexicon import LexiconExtractor
+from sameas.extraction import learned  # noqa: F401 - loaded when the service starts, not at its first run
+from sameas.extraction.chunking import ChunkSettings
+from sameas.extraction.deferred import deferred_learned, deferred_lexicon
+from sameas.extraction.embedded import beside
+from sameas.extraction.extractor import Extractor
 from sameas.extraction.pipeline import PipelineSettings
 from sameas.once.async_engine import AsyncEngine
-from sameas.ontology.focus import Focus
-from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.server.models import ModelWish
 from sameas.server.ontologies import Registered
@@ -27,32 +24,9 @@ from sameas.server.problems import Problem
 from sameas.server.wire import ExtractionParams
 
 _KEPT = 64
-_SUFFIX = ".learned"
 
 # Builds the extractor of a named model for an ontology; a deployment without models has none.
 ModelExtractors = Callable[[ModelWish], Extractor]
-
-
-class Deferred:
-    """An extractor whose identity is known and which is built at its first chunk."""
-
-    def __init__(self, name: str, version: str, settings: Mapping[str, Any], build: Callable[[], Extractor]) -> None:
-        self.name = name
-        self.version = version
-        self.settings = settings
-        self._build = build
-        self._built: Extractor | None = None
-
-    async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
-        return await self._extractor().extract_entities(chunk, focus)
-
-    async def extract_relations(self, chunk: Chunk, mentions: Sequence[Mention], focus: Focus) -> Found[Claim]:
-        return await self._extractor().extract_relations(chunk, mentions, focus)
-
-    def _extractor(self) -> Extractor:
-        if self._built is None:
-            self._built = self._build()
-        return self._built
 
 
 class Extractors:
@@ -96,35 +70,18 @@ class Extractors:
             raise Problem(
                 422, "params-contradict", "temperature, maxTokens, mode and samples are a model's; name the model too"
             )
-        model = _beside(found.file)
+        model = _model_of(found.file)
         if params.extractor == "learned" and model is None:
             raise Problem(
                 422, "no-learned-model", "nothing was learned for this ontology; leave extractor out or learn first"
             )
         if model is None or params.extractor == "lexicon":
-            return Deferred(
-                embedded.LEXICON, embedded.LEXICON_VERSION, {}, lambda: LexiconExtractor(OntologyIndex(ontology))
-            )
-        version = embedded.saved_version(model)
-        return Deferred(
-            embedded.LEARNED,
-            embedded.LEARNED_VERSION,
-            embedded.learned_settings(version),
-            lambda: _load(ontology, model, version),
-        )
+            return deferred_lexicon(ontology)
+        return deferred_learned(ontology, model=model)
 
 
-def _beside(file: Path | None) -> Path | None:
+def _model_of(file: Path | None) -> Path | None:
     if file is None:
         return None
-    model = file.with_name(file.name + _SUFFIX)
+    model = beside(file)
     return model if model.is_file() else None
-
-
-def _load(ontology: Ontology, path: Path, version: str) -> Extractor:
-    from sameas.extraction.learning import LearnedModel
-
-    model = LearnedModel.load(path)
-    if model.version != version:
-        raise ValueError(f"{path.name} changed while it was read; ask again")
-    return learned.LearnedExtractor(OntologyIndex(ontology), model)

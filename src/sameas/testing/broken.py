@@ -29,7 +29,8 @@ from sameas.once.script import Script
 from sameas.once.store import Page, Query, Selection, Store
 from sameas.stores.memory import MemoryBackend
 from sameas.testing.clock import MovableClock
-from sameas.testing.conformance import Capabilities, StoreConformance
+from sameas.testing.conformance import StoreConformance
+from sameas.testing.examined import Capabilities
 
 
 class BrokenBackend(MemoryBackend):

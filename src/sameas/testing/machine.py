@@ -27,8 +27,8 @@ from sameas.once.record import (
 )
 from sameas.once.store import AsyncStore, Query, Store
 from sameas.testing.clock import MovableClock
-from sameas.testing.conformance import identity
 from sameas.testing.driven import Driven
+from sameas.testing.examined import identity
 
 SECOND = 1_000_000
 LEASE = 10 * SECOND

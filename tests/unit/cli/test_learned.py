@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sameas.cli.errors import CliError
-from sameas.cli.extractors import beside, choose_extractor
+from sameas.cli.errors import CliError, ExitCode, explain
+from sameas.cli.extractors import choose_extractor
 from sameas.extraction import learned
 from sameas.extraction.chunking import chunk_text
-from sameas.extraction.embedded import saved_version
+from sameas.extraction.deferred import ModelReplacedError
+from sameas.extraction.embedded import beside, saved_version
 from sameas.extraction.extractor import Extractor, extractor_identity
 from sameas.extraction.learned import LearnedExtractor, schema_of
 from sameas.extraction.learning import LearnedModel, LearnedTriple, Mention, read_examples
@@ -307,8 +308,9 @@ def test_a_model_that_was_replaced_meanwhile_is_not_used_under_the_old_identity(
     chosen = choose_extractor(index.ontology, path=path)
     schema = schema_of(index)
     learn(read_examples(EXAMPLE / "examples.jsonl", schema)[:6], schema).save(beside(path))
-    with pytest.raises(CliError, match="changed while it was read"):
+    with pytest.raises(ModelReplacedError, match="changed while it was read") as refused:
         run(index, chosen, "Falke Uhren GmbH was founded in 1977 by Berta Kunz.")
+    assert explain(refused.value) == ("company.ttl.learned changed while it was read; ask again", ExitCode.FAILED)
 
 
 def test_what_was_learned_needs_no_cue_in_the_ontology():

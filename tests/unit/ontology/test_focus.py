@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ from sameas.ontology import (
     OntologyIndex,
     OntologyProperty,
     Text,
-    load_ontology,
     read_ontology,
 )
 from tests.shared_data import shared
@@ -31,16 +29,6 @@ TEXTS = [
     "",
 ]
 SMALL = FocusSettings(whole_up_to=1)
-
-
-@pytest.fixture(scope="module")
-def schema() -> Ontology:
-    return load_ontology(shared("data", "ontologies", "schemaorg.ttl"))
-
-
-@pytest.fixture(scope="module")
-def focuser(schema: Ontology) -> Focuser:
-    return Focuser(OntologyIndex(schema))
 
 
 def company(*, settings: FocusSettings = SMALL) -> Focuser:

@@ -11,7 +11,6 @@ from sameas.ontology import (
     OntologyIndex,
     OntologyProperty,
     Text,
-    load_ontology,
 )
 from tests.shared_data import shared
 
@@ -32,11 +31,6 @@ SAID = {
 }
 # `python -m bench focus` says 0.49 for all of them; before words had families and numbers their properties it was 0.37.
 AT_LEAST = 0.45
-
-
-@pytest.fixture(scope="module")
-def focuser() -> Focuser:
-    return Focuser(OntologyIndex(load_ontology(shared("data", "ontologies", "schemaorg.ttl"))))
 
 
 @pytest.mark.parametrize("text", SAID)

@@ -1,0 +1,19 @@
+"""What a store must do, one file per thing that is asked of it."""
+
+from sameas.testing.contract.claims import ClaimContract
+from sameas.testing.contract.leases import ReleaseContract, RenewContract
+from sameas.testing.contract.listing import FindContract, ReadContract
+from sameas.testing.contract.outcomes import CompleteContract, FailContract
+from sameas.testing.contract.removal import ForgetContract, PruneContract
+
+__all__ = [
+    "ClaimContract",
+    "CompleteContract",
+    "FailContract",
+    "FindContract",
+    "ForgetContract",
+    "PruneContract",
+    "ReadContract",
+    "ReleaseContract",
+    "RenewContract",
+]

@@ -1,0 +1,111 @@
+"""A store under examination: opened empty for each test, spoken to in plain calls, its time let pass.
+
+A step on the way to what a test shows must succeed; what is shown is in `contract`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sameas.identity.key import record_digest
+from sameas.once.record import About, Accepted, Acquired, Claim, ClaimRequest, Identity, Lease, Outcome, Record, Replay
+from sameas.once.store import AsyncStore, Store
+from sameas.testing.driven import Driven
+
+SECOND = 1_000_000
+OUTCOME = Outcome(b"the result", "text/plain", {"status": 201, "headers": {"x-a": "1"}})
+OTHER = Outcome(b"another result", "text/plain")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a store can do, instead of its name in the tests."""
+
+    # `advance` moves the store's clock at once; otherwise it waits.
+    movable_clock: bool = False
+    # Lists and forgets by tag, scope and tenant.
+    searchable: bool = True
+
+
+class Examined:
+    """One open store and the ways to talk to it."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    # Long enough for a slow machine to do a step within it, short enough to wait for.
+    lease: ClassVar[float] = 0.4
+    retention: ClassVar[float] = 60.0
+
+    store: Driven
+
+    def open(self) -> Store | AsyncStore:
+        """The store under examination, empty."""
+        raise NotImplementedError
+
+    def advance(self, seconds: float) -> None:
+        """Let the store's time pass."""
+        time.sleep(seconds)
+
+    def setup_method(self) -> None:
+        self.store = Driven(self.open())
+
+    def teardown_method(self) -> None:
+        self.store.close()
+
+    def request(
+        self,
+        key: str = "key",
+        *,
+        attempt: str = "a1",
+        fingerprint: str = "f",
+        scope: str = "scope",
+        tenant: str = "tenant",
+        lease: float | None = None,
+        retention: float | None = None,
+        about: About | None = None,
+    ) -> ClaimRequest:
+        return ClaimRequest(
+            identity(key, scope=scope, tenant=tenant),
+            fingerprint,
+            attempt,
+            round((lease or self.lease) * SECOND),
+            round((retention or self.retention) * SECOND),
+            about or About(),
+        )
+
+    def hold(self, request: ClaimRequest) -> Lease:
+        """Claim, which must succeed."""
+        claim = self.store.claim(request)
+        assert isinstance(claim, Acquired), f"expected to acquire, got {claim}"
+        return Lease(request.identity, claim.fence, request.attempt_id)
+
+    def finish(self, key: str = "key", outcome: Outcome = OUTCOME, **words: str) -> Lease:
+        """Claim and complete."""
+        lease = self.hold(self.request(key, **words))  # type: ignore[arg-type]
+        assert isinstance(self.complete(lease, outcome), Accepted)
+        return lease
+
+    def complete(self, lease: Lease, outcome: Outcome = OUTCOME, *, retention: float | None = None) -> object:
+        return self.store.complete(lease, outcome=outcome, retain_for=round((retention or self.retention) * SECOND))
+
+    def fail(self, lease: Lease, outcome: Outcome = OUTCOME, *, window: float = 30.0) -> object:
+        return self.store.fail(lease, outcome=outcome, retain_for=round(window * SECOND))
+
+    def renew(self, lease: Lease) -> object:
+        return self.store.renew(lease, lease_for=round(self.lease * SECOND), retain_for=round(self.retention * SECOND))
+
+    def read(self, key: str = "key", *, scope: str = "scope", tenant: str = "tenant") -> Record | None:
+        return self.store.read(identity(key, scope=scope, tenant=tenant))
+
+    def pass_lease(self) -> None:
+        self.advance(self.lease + 0.01)
+
+
+def identity(key: str = "key", *, scope: str = "scope", tenant: str = "tenant") -> Identity:
+    return Identity(record_digest(tenant, scope, key), tenant, scope, key)
+
+
+def replayed(claim: Claim) -> Record:
+    assert isinstance(claim, Replay), f"expected a replay, got {claim}"
+    return claim.record
