@@ -380,6 +380,15 @@ class TestStoredStrings:
         assert isinstance(store.forget(identity()), Accepted)
         assert isinstance(store.claim(request(attempt="a2")), Acquired)
 
+    @pytest.mark.parametrize("value", [b"", b"x", bytes([VERSION])])
+    def test_a_string_that_is_no_record_is_damaged_and_can_be_forgotten(self, store, redis_server, value):
+        with redis_server.client() as client:
+            client.set(name_of(), value)
+        with pytest.raises(RecordDamaged):
+            store.claim(request())
+        assert store.find(Query()).records == []
+        assert isinstance(store.forget(identity()), Accepted)
+
     def test_key_of_another_type_is_damaged_and_can_be_forgotten(self, store, redis_server):
         with redis_server.client() as client:
             client.rpush(name_of(), "somebody else's")

@@ -49,7 +49,7 @@ local function head(state, expires_at, fence, lease_until, created_at, completed
 end
 
 local function open(value)
-  if string.byte(value) ~= VERSION then error('SAMEAS-DAMAGED version ' .. tostring(string.byte(value))) end
+  if string.byte(value) ~= VERSION then error('SAMEAS-DAMAGED version ' .. tostring((string.byte(value)))) end
   if #value < NAMES then error('SAMEAS-DAMAGED short') end
   local check, state, expires_at, fence, lease_until, created_at, completed_at, attempt, id_size, print_size, said_size =
     struct.unpack('>I4BI8I8I8I8I8I4I4I4I4', value, 2)

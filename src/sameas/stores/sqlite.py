@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from threading import RLock
 from typing import Any
 
 from sameas.once.errors import NestedInTransaction, RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
-from sameas.once.forks import renew_after_fork
+from sameas.once.forks import hold_across_forks, renew_after_fork
 from sameas.stores.joined import AsyncJoined, Joined, ajoined, joined
 from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, Statement
@@ -67,14 +68,23 @@ class SqlitePerformer:
         self.now = clock
         self._busy_timeout = busy_timeout
         self._synchronous = synchronous
-        self._closed = False
+        self._closed = self._closing = False
         self._writer: SqliteWriter | None = None
         # One writer per process at a time: threads queue here, only processes meet at the file.
         self._writing = RLock()
         self._idle: list[_Connection] = []
         self._inherited: list[list[_Connection]] = []
         renew_after_fork(self)
+        hold_across_forks(self)
         self._migrate()
+
+    def before_fork(self) -> None:
+        # SQLite notes in memory which locks this process holds, and a child inherits the note: none may be held.
+        self._writing.acquire(timeout=self._busy_timeout)
+
+    def after_fork_in_parent(self) -> None:
+        if self._writing._is_owned():  # type: ignore[attr-defined]
+            self._writing.release()
 
     def after_fork(self) -> None:
         # Not even closed: a parent's connection must not be touched by its child.
@@ -106,12 +116,12 @@ class SqlitePerformer:
         except sqlite3.Error as error:
             raise translated(error) from error
 
-    def _perform_together(self, statements: Sequence[Statement]) -> list[Any]:
+    def _perform_together(self, statements: Sequence[Statement], since: float | None = None) -> list[Any]:
         connection = self._take()
         try:
             if all(statement.reads for statement in statements):
                 return [_execute(connection, statement, self.now()) for statement in statements]
-            return self._write(connection, statements)
+            return self._write(connection, statements, since)
         finally:
             self._give_back(connection)
 
@@ -126,7 +136,7 @@ class SqlitePerformer:
 
     async def aperform_many(self, statements: Sequence[Statement]) -> list[Any]:
         self._refuse_nested()
-        if self._closed:
+        if self._closing:
             raise StoreUnavailable("The store was closed.", maybe_applied=False)
         if self._writer is None:
             self._writer = SqliteWriter(self._perform_together)
@@ -164,14 +174,15 @@ class SqlitePerformer:
                 raise NestedInTransaction
 
     def close(self) -> None:
+        self._closing = True
+        if self._writer is not None:
+            self._writer.close()
         self._closed = True
         while self._idle:
             self._idle.pop().close()
-        if self._writer is not None:
-            self._writer.close()
 
     async def aclose(self) -> None:
-        self.close()
+        await asyncio.to_thread(self.close)
 
     def _take(self) -> _Connection:
         try:
@@ -203,29 +214,41 @@ class SqlitePerformer:
             raise translated(error) from error
         return connection
 
-    def _write(self, connection: _Connection, statements: Sequence[Statement]) -> list[Any]:
+    def _write(self, connection: _Connection, statements: Sequence[Statement], since: float | None = None) -> list[Any]:
         """All statements in one transaction, or each in its own where one undoes the others; the reply of one that
         failed is its error."""
         try:
-            return self._write_together(connection, statements)
+            return self._write_together(connection, statements, since)
         except _Undone as undone:
             if len(statements) == 1:
                 return [translated(undone.error)]
-        return [reply for statement in statements for reply in self._write(connection, [statement])]
-
-    def _write_together(self, connection: _Connection, statements: Sequence[Statement]) -> list[Any]:
         replies: list[Any] = []
-        deadline = time.monotonic() + self._busy_timeout
+        for statement in statements:
+            # Those before it are written for good: what meets this one is its own.
+            try:
+                replies += self._write(connection, [statement])
+            except sqlite3.Error as error:
+                replies.append(translated(error))
+        return replies
+
+    def _write_together(
+        self, connection: _Connection, statements: Sequence[Statement], since: float | None
+    ) -> list[Any]:
+        replies: list[Any] = []
+        deadline = (time.monotonic() if since is None else since) + self._busy_timeout
         # An RLock, because it knows its owner: a signal may strike right after it was acquired.
         writing = self._writing
         try:
-            writing.acquire(timeout=self._busy_timeout)
+            writing.acquire(timeout=max(deadline - time.monotonic(), 0))
             self._sync(connection, durable=any(statement.durable for statement in statements))
             self._begin(connection, deadline)
             now = self.now()
             for statement in statements:
                 try:
                     replies.append(_execute(connection, statement, now))
+                except (ValueError, OverflowError) as error:
+                    # Values that cannot be bound: nothing was sent to SQLite.
+                    replies.append(error)
                 except sqlite3.Error as error:
                     if not connection.in_transaction:
                         raise _Undone(error) from error

@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
+from time import monotonic
 from typing import Any, Final
 
 from sameas.stores.sql import Statement
 
-Write = Callable[[Sequence[Statement]], list[Any]]
+# The statements, and since when the first of their callers waits.
+Write = Callable[[Sequence[Statement], float], list[Any]]
 
 # Callers in one transaction at most, so that none waits long for the others.
 _TOGETHER: Final = 100
@@ -24,11 +26,12 @@ _TOGETHER: Final = 100
 class _Job:
     """The statements of one caller, and what came of them."""
 
-    __slots__ = ("answered", "error", "loop", "replies", "statements")
+    __slots__ = ("answered", "asked_at", "error", "loop", "replies", "statements")
 
     def __init__(self, statements: Sequence[Statement], loop: asyncio.AbstractEventLoop) -> None:
         self.statements = statements
         self.loop = loop
+        self.asked_at = monotonic()
         self.answered: asyncio.Future[None] = loop.create_future()
         self.replies: list[Any] = []
         self.error: Exception | None = None
@@ -65,7 +68,7 @@ class SqliteWriter:
     def _work(self) -> None:
         while jobs := self._next():
             try:
-                replies = self._write([statement for job in jobs for statement in job.statements])
+                replies = self._write([statement for job in jobs for statement in job.statements], jobs[0].asked_at)
             except Exception as error:
                 for job in jobs:
                     job.error = error

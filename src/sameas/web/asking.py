@@ -113,6 +113,8 @@ class Asking:
         content_type = encoding = declared = chunked = b""
         for name, value in scope["headers"]:
             if name == b"content-type":
+                if content_type:
+                    raise Problem(400, "body-ambiguous", "Content-Type was sent more than once; send it once.")
                 content_type = value
             elif name == b"content-length":
                 declared = value

@@ -13,6 +13,8 @@ from sameas.web.route import RoutePolicy
 
 FRESH: Final = (REPLAYED, b"false")
 _REPLAYED: Final = (REPLAYED, b"true")
+# What anyio's streams raise, through which Starlette's BaseHTTPMiddleware hands an answer on.
+_CLOSED: Final = frozenset({"ClosedResourceError", "BrokenResourceError"})
 
 
 class Client:
@@ -32,7 +34,9 @@ class Client:
             return
         try:
             await self._send(message)
-        except OSError:
+        except Exception as error:
+            if not isinstance(error, OSError) and type(error).__name__ not in _CLOSED:
+                raise
             self.is_gone = True
 
     async def tell(self, problem: Problem) -> None:

@@ -129,7 +129,7 @@ class Fingerprints:
             return self._of_json(body, policy.exclusions)
         if not encoding and kind.startswith(b"multipart/"):
             return self._of_parts(content_type, body)
-        return {":body": b"bytes" + body.digest()}
+        return {":body": b"bytes" + _labelled(encoding) + body.digest()}
 
     def _of_json(self, body: Spool, exclusions: Exclusions) -> Fields:
         data = body.view()[:]

@@ -141,6 +141,8 @@ class Handling:
             if not self._settled:
                 self._recording.write(message.get("body", b""))
                 if not message.get("more_body"):
+                    if self._scope["method"] != "HEAD":
+                        self._recording.check_length()
                     await self._settle()
         elif kind == "http.response.start":
             if not self._settled:

@@ -35,17 +35,23 @@ class Part(Struct, frozen=True):
 def boundary_of(content_type: bytes) -> bytes:
     """The boundary that a Content-Type names."""
     found = _BOUNDARY.search(content_type.partition(b";")[2])
-    if found is None:
-        raise MalformedMultipart("The Content-Type names no boundary.")
+    if found is None or content_type.lower().count(b"boundary") != 1:
+        raise MalformedMultipart("The Content-Type must name one boundary.")
     return found[1] or found[2]
 
 
 def parts_of(body: bytes | mmap, boundary: bytes) -> Iterator[Part]:
     """The parts, in order."""
     mark = b"--" + boundary
-    at = len(mark) + (0 if body[: len(mark)] == mark else _find(body, b"\r\n" + mark, 0) + 2)
+    begin = 0 if body[: len(mark)] == mark else _find(body, b"\r\n" + mark, 0) + 2
+    # Some readers find parts in what comes before the first boundary or after the last, which counts nowhere here.
+    if body.find(mark, 0, begin) >= 0:
+        raise MalformedMultipart("A boundary of the multipart body does not begin a line.")
+    at = begin + len(mark)
     for _ in range(MAX_PARTS):
         if body[at : at + 2] == b"--":
+            if body.find(mark, at) >= 0:
+                raise MalformedMultipart("The multipart body goes on after its end.")
             return
         line_end = _find(body, b"\r\n", at)
         if body[at:line_end].strip(b" \t"):

@@ -64,6 +64,12 @@ class Recording:
             self.is_lost = True
             self.close()
 
+    def check_length(self) -> None:
+        """Refuse a body that is not as long as its headers say: it broke off, and so would every replay."""
+        said = [value for name, value in self.headers if name == b"content-length"]
+        if said and self.status not in (204, 304) and said != [b"%d" % self.size]:
+            raise NotHttp("its body is not as long as it says")
+
     @property
     def body(self) -> Spool:
         """What is held."""

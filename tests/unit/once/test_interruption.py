@@ -350,9 +350,9 @@ async def test_a_cancelled_claim_on_sqlite_is_not_applied_after_it_was_given_bac
     performer = engine.store.backend.performer
     write = performer._write
 
-    def slow_write(connection, statements):
+    def slow_write(*args):
         time.sleep(0.1)
-        return write(connection, statements)
+        return write(*args)
 
     performer._write = slow_write
     with pytest.raises(TimeoutError):

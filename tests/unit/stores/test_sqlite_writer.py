@@ -4,11 +4,12 @@ import asyncio
 import os
 import sqlite3
 import threading
+import time
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from sameas import AsyncEngine, Policy, StoreUnavailable, open_async_store
+from sameas import AsyncEngine, Engine, Policy, StoreUnavailable, open_async_store, open_store
 from sameas.once.errors import StoreError
 
 pytestmark = pytest.mark.anyio
@@ -116,6 +117,88 @@ async def test_who_is_cancelled_comes_after_its_write_and_leaves_nothing(path):
         assert await engine.run(lambda _: "mine", scope="s", key="k") == "mine"
 
 
+async def test_a_value_that_cannot_be_written_is_the_fault_of_one(path):
+    async with opened(path) as engine:
+        with locked(path):
+            tasks = [
+                asyncio.create_task(engine.run(lambda _: 1, scope="s", key=str(number), tags=tags))
+                for number, tags in enumerate([(), (), ("\ud800",), (), ()])
+            ]
+            await begun(tasks)
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [answer == 1 for answer in answers] == [True, True, False, True, True]
+    assert kept_keys(path) == {"0", "1", "3", "4"}
+
+
+async def test_what_meets_one_on_its_own_is_not_told_to_those_before_it(path, monkeypatch):
+    async with opened(path, busy_timeout=0.1) as engine:
+        with sqlite3.connect(path) as connection:
+            connection.execute(
+                "CREATE TRIGGER harm BEFORE INSERT ON sameas_records WHEN NEW.key = 'bad' "
+                "BEGIN SELECT RAISE(ROLLBACK, 'undone'); END"
+            )
+        performer = engine.store.backend.performer
+        begin, other, seen = performer._begin, sqlite3.connect(path, isolation_level=None, check_same_thread=False), []
+
+        def taken_midway(*args):
+            seen.append(1)
+            # The first claim, then nine together, then one by one.
+            if len(seen) == 6:
+                other.execute("BEGIN IMMEDIATE")
+            begin(*args)
+
+        keys = ["0", "1", "2", "3", "bad", *map(str, range(5, 10))]
+        with locked(path):
+            monkeypatch.setattr(performer, "_begin", taken_midway)
+            tasks = [asyncio.create_task(engine.record(lambda _: 1, scope="s", key=key)) for key in keys]
+            await begun(tasks)
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        other.execute("ROLLBACK")
+        other.close()
+        monkeypatch.undo()
+        assert len(seen) >= 6
+        refused = {key for key, answer in zip(keys, answers, strict=True) if isinstance(answer, StoreError)}
+        with sqlite3.connect(path) as connection:
+            there = {key for (key,) in connection.execute("SELECT key FROM sameas_records")}
+        assert "bad" in refused
+        assert refused.isdisjoint(there)
+
+
+def test_callers_of_a_locked_file_wait_no_longer_for_being_many(path):
+    async def main():
+        async with opened(path, busy_timeout=1.0) as engine:
+            with locked(path):
+                began = time.monotonic()
+                answers = await asyncio.gather(
+                    *(engine.run(lambda _: 1, scope="s", key=str(number)) for number in range(450)),
+                    return_exceptions=True,
+                )
+                assert time.monotonic() - began < 4
+            assert all(isinstance(answer, StoreUnavailable) for answer in answers)
+
+    asyncio.run(main())
+
+
+async def test_results_that_wait_when_the_store_is_closed_are_written(path):
+    async with opened(path) as engine:
+        gate, at_work = asyncio.Event(), []
+
+        async def work(_):
+            at_work.append(1)
+            await gate.wait()
+            return 1
+
+        tasks = [asyncio.create_task(engine.record(work, scope="s", key=str(number))) for number in range(150)]
+        while len(at_work) < 150:
+            await asyncio.sleep(0.01)
+        gate.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await engine.close()
+        assert all(record.stored for record in await asyncio.gather(*tasks))
+    assert len(kept_keys(path)) == 150
+
+
 async def test_a_store_that_is_closed_finishes_what_was_asked(path):
     async with opened(path) as engine:
         tasks = [asyncio.create_task(engine.run(lambda _: 1, scope="s", key=str(number))) for number in range(10)]
@@ -149,6 +232,38 @@ def test_two_event_loops_share_one_file_and_one_store(path):
     assert [number for _, number in answers["a"]] == list(range(30))
     assert answers["a"] == answers["b"]
     asyncio.run(store.close())
+
+
+def test_a_child_that_is_forked_while_another_thread_writes_can_write(path):
+    engine = Engine(open_store(f"sqlite:///{path}", busy_timeout=3.0))
+    engine.run(lambda _: 1, scope="s", key="warm")
+    performer = engine.store.backend.performer
+    inside, now = threading.Event(), performer.now
+
+    def slowly():
+        # Read while the write lock is held.
+        if performer._writing._is_owned():
+            inside.set()
+            time.sleep(0.3)
+        return now()
+
+    performer.now = slowly
+    writer = threading.Thread(target=lambda: engine.run(lambda _: 1, scope="s", key="parent"))
+    writer.start()
+    inside.wait(10)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            performer.now = now
+            engine.run(lambda _: 2, scope="s", key="child")
+            status = 0
+        finally:
+            os._exit(status)
+    writer.join()
+    performer.now = now
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert kept_keys(path) == {"warm", "parent", "child"}
 
 
 def test_a_forked_child_has_a_writer_of_its_own(path):

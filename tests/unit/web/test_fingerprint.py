@@ -43,6 +43,11 @@ async def test_json_counts_by_its_content():
     )
 
 
+async def test_bytes_in_an_encoding_that_is_not_known_here_are_others_than_plain_ones():
+    prints = {await of(b"packed", b"text/plain", encoding=encoding) for encoding in (b"", b"br", b"zstd")}
+    assert len(prints) == 3
+
+
 async def test_other_types_count_by_their_bytes():
     assert await of(b'{"a": 1}', b"text/plain") != await of(b'{"a":1}', b"text/plain")
     assert await of(b"\xff\xfe{", JSON) != await of(b"\xff\xff{", JSON)
@@ -166,6 +171,11 @@ async def test_large_parts_are_compared_on_disk():
         (b"--b--", b"multipart/form-data"),
         (b"--bx\r\n\r\ny\r\n--b--", b"multipart/form-data; boundary=b"),
         (b"--b\r\n\r\ny\r\n" * 1_100 + b"--b--", b"multipart/form-data; boundary=b"),
+        # Others may find parts where these are.
+        (b"x--b\r\n\r\nz\r\n--b\r\n\r\ny\r\n--b--", b"multipart/form-data; boundary=b"),
+        (b"--b\r\n\r\ny\r\n--b--\r\n--b\r\n\r\nz\r\n--b--", b"multipart/form-data; boundary=b"),
+        (b"--b\r\n\r\ny\r\n--b--", b"multipart/form-data; boundary=b; boundary=c"),
+        (b"--b\r\n\r\ny\r\n--b--", b'multipart/form-data; x="; boundary=b"; boundary*=c'),
     ],
 )
 async def test_a_multipart_body_that_is_none_is_refused(body, kind):

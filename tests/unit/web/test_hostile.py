@@ -64,6 +64,14 @@ async def test_a_mismatch_does_not_send_back_what_a_client_made_up():
     assert len(reply.body) < 1_000
 
 
+async def test_a_second_content_type_is_refused_unread():
+    handler = Handler()
+    twice = [("Content-Type", "multipart/form-data; boundary=a"), ("Content-Type", "multipart/form-data; boundary=b")]
+    reply = await ask(guarded(handler), key='"k"', body=b"--a--", headers=twice)
+    assert (reply.status, reply.json["type"]) == (400, "urn:sameas:problem:body-ambiguous")
+    assert handler.runs == 0
+
+
 async def test_long_request_lines_are_not_remembered():
     prints = Fingerprints(b"")
     table = RouteTable(None, {}, RoutePolicy())
