@@ -48,8 +48,10 @@ def test_an_edit_changes_only_the_chunks_around_it(seed: int, at: float, removed
 @given(seed=st.integers(0, 10_000), cuts=st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
 def test_a_stream_gives_the_same_chunks_whatever_its_pieces(seed: int, cuts: int) -> None:
-    text = prose(seed, sentences=200) * 8
     chance = random.Random(cuts)
+    # Lists, some of them indented farther than anybody does.
+    blanks = " " * chance.choice([0, 2, 29, 30, 31, 97, 200])
+    text = (prose(seed, sentences=200) + f"\n{blanks}- item\n{blanks}12. other ") * 8
     pieces = []
     place = 0
     while place < len(text):

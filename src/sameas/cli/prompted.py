@@ -6,6 +6,7 @@ replay needs its name alone.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,7 +23,7 @@ from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSetti
 from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import NEED_KEYS, parse_address
 from sameas.llm.memo import SCOPE, CallMemo
-from sameas.llm.models import Ask, Model, Reply, open_model
+from sameas.llm.models import Ask, Model, Opened, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.purse import Purse
 from sameas.llm.windows import RateLimits
@@ -68,6 +69,11 @@ class DeferredModel:
 
     def count_tokens(self, text: str) -> int:
         return self._opened().count_tokens(text)
+
+    async def open(self) -> None:
+        model = await asyncio.to_thread(self._opened)
+        if isinstance(model, Opened):
+            await model.open()
 
     async def ask(self, ask: Ask) -> Reply:
         return await self._opened().ask(ask)

@@ -33,7 +33,7 @@ _CLOSERS = "\"'”’»)\\]」』）】》〉"
 _STOPS = ".!?…؟۔।॥։።။។‼⁇⁈⁉"
 _ENDS = re.compile(
     rf"(?P<paragraph>\n[^\S\n]{{0,30}}\n+)"
-    rf"|(?P<item>\n(?=[ \t]*(?:[-*+•‣#>|]|\d{{1,3}}[.)])[ \t]))"
+    rf"|(?P<item>\n(?=[ \t]{{0,30}}(?:[-*+•‣#>|]|\d{{1,3}}[.)])[ \t]))"
     rf"|(?P<wide>[。！？｡]+[{_CLOSERS}]{{0,4}})"
     # The look-behind starts a run of stops once: a megabyte of dots takes linear time.
     rf"|(?P<stop>(?<![{_STOPS}])[{_STOPS}]++[{_CLOSERS}]{{0,4}}(?=\s))"

@@ -41,13 +41,14 @@ class FileCheckpoints:
             return None
         body = content[len(_HEAD) + _DIGEST_BYTES :]
         if content[: -len(body) or None] != _HEAD + hashlib.sha256(body).digest():
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
             return None
         self._touch(path)
         return body
 
     def save(self, stage: StageName, digest: str, data: bytes) -> None:
-        """Keep it, if nobody has; a folder that cannot be written costs the checkpoint, not the run."""
+        """Keep it; a folder that cannot be written costs the checkpoint, not the run."""
         path = self._path(stage, digest)
         content = _HEAD + hashlib.sha256(data).digest() + data
         try:
@@ -55,6 +56,10 @@ class FileCheckpoints:
                 self._write(path, content)
             except FileNotFoundError:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                self._write(path, content)
+            except FileExistsError:
+                # It was of no use, or somebody else had the same work done at the same time.
+                path.unlink(missing_ok=True)
                 self._write(path, content)
         except OSError:
             return

@@ -136,6 +136,14 @@ class AdaptedModel:
                 return part
         return None
 
+    async def open(self) -> None:
+        """Load the provider's package, which takes seconds the first time."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._links:
+            link = await asyncio.to_thread(self._new_link)
+            if self._links.setdefault(loop, link) is not link:
+                await link.client.aclose()
+
     async def close(self) -> None:
         """Close the connections of the running loop."""
         link = self._links.pop(asyncio.get_running_loop(), None)
@@ -146,8 +154,11 @@ class AdaptedModel:
         loop = asyncio.get_running_loop()
         link = self._links.get(loop)
         if link is None:
-            link = self._links[loop] = _open_link(self._address, api_key=self._api_key, timeout=self._timeout)
+            link = self._links[loop] = self._new_link()
         return link
+
+    def _new_link(self) -> Link:
+        return _open_link(self._address, api_key=self._api_key, timeout=self._timeout)
 
     def _reply(self, ask: Ask, response: "ModelResponse") -> Reply:
         text = "".join(part.content for part in response.parts if part.part_kind == "text")

@@ -149,6 +149,15 @@ class TokenBudgetService:
         return sum(account.reserved for account in self._accounts.values())
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether calls are under way, which may give back some of what was set aside for them."""
+        return self.reserved > 0 or self._purse.reserved > 0
+
+    async def next_settled(self) -> None:
+        """Until one of the calls under way is over, here or where money is spent together."""
+        await self._purse.next_settled()
+
+    @property
     def cost_limit(self) -> Decimal | None:
         return self._purse.limit
 
@@ -244,6 +253,12 @@ class TokenBudgetService:
         account = self._accounts[self._share_of(reservation.stage)]
         account.reserved -= reservation.tokens
         account.used += tokens
+        if self._grows:
+            # A server that overlooks the bound of its reply must not end a document that nobody limited.
+            more = max(0, tokens - reservation.tokens)
+            account.limit += more
+            account.provided += more
+            self.total += more
         self._purse.settle(reservation.cost, cost)
         self._warn_near_limits(self._share_of(reservation.stage))
 

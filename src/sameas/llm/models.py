@@ -7,7 +7,7 @@ asked validates it. Whatever a provider does wrong is a `ModelError` with one of
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -150,6 +150,15 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Close its connections."""
+        ...
+
+
+@runtime_checkable
+class Opened(Protocol):
+    """A model that takes long to get ready, as where a provider's package must be loaded."""
+
+    async def open(self) -> None:
+        """Get ready, without keeping others waiting: who holds claims must be able to renew them meanwhile."""
         ...
 
 

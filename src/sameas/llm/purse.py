@@ -4,6 +4,7 @@ Rule: what a call may cost at most is set aside before it and settled with what 
 counts and never refuses.
 """
 
+import asyncio
 from decimal import Decimal
 
 _NOTHING = Decimal(0)
@@ -18,6 +19,7 @@ class Purse:
         self.limit = limit
         self.used = _NOTHING
         self.reserved = _NOTHING
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def left(self) -> Decimal | None:
@@ -34,3 +36,13 @@ class Purse:
         """Give back what was set aside and count what was paid."""
         self.reserved -= reserved
         self.used += cost
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+
+    async def next_settled(self) -> None:
+        """Until one of the calls under way is over."""
+        over = asyncio.get_running_loop().create_future()
+        self._waiting.append(over)
+        await over

@@ -20,7 +20,7 @@ from sameas.llm.errors import CallRefused
 from sameas.llm.ledger import UsageLedger, UsageReport, UsageRow, cost_of
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo, Check
-from sameas.llm.models import Ask, Model, ModelError, Reply, Usage
+from sameas.llm.models import Ask, Model, ModelError, Opened, Reply, Usage
 from sameas.llm.outcomes import RunOutcome, name_outcome
 from sameas.llm.signals import Listener, MemoHit, Retrying, tell
 from sameas.llm.timeouts import (
@@ -141,6 +141,8 @@ class RequestSupervisor:
         self._ledger = UsageLedger(on_change=on_spent)
         self._stopped_by: set[str] = set()
         self._locked_out: ModelError | None = None
+        self._opening = asyncio.Lock()
+        self._is_open = False
         self._turns = None if at_once is None else asyncio.Semaphore(at_once)
 
     @property
@@ -207,6 +209,8 @@ class RequestSupervisor:
         )
 
     async def _tries(self, stage: str, ask: Ask, turn: _Turn, repair_tokens: int | None) -> Reply:
+        if not self._is_open:
+            await self._open(self.model)
         plan = self._planned(stage, ask)
         if self._budget is not None and repair_tokens is not None:
             # A repair shows the reply again and says what is wrong with it.
@@ -234,6 +238,12 @@ class RequestSupervisor:
             with working():
                 await asyncio.sleep(wait)
 
+    async def _open(self, model: Model) -> None:
+        async with self._opening:
+            if not self._is_open and isinstance(model, Opened):
+                await model.open()
+            self._is_open = True
+
     def _refuse_if_locked_out(self) -> None:
         if self._locked_out is not None:
             raise ModelError(str(self._locked_out), code="auth")
@@ -245,7 +255,7 @@ class RequestSupervisor:
         return _Plan(stage=stage, ask=ask, input_tokens=input_tokens, tokens=most.total_tokens, cost=cost)
 
     async def _try(self, plan: _Plan) -> Reply:
-        reservation = None if self._budget is None else self._budget.reserve(plan.stage, plan.tokens, cost=plan.cost)
+        reservation = None if self._budget is None else await self._reserved(self._budget, plan)
         try:
             async with self._limiter.slot(self._run_id, plan.tokens, on_signal=self._listener) as permit:
                 sent = Usage(plan.input_tokens, 0, reported=False)
@@ -273,6 +283,13 @@ class RequestSupervisor:
             if reservation is not None:
                 # Nothing if it was settled; else the call was never made.
                 reservation.release()
+
+    async def _reserved(self, budget: TokenBudgetService, plan: _Plan) -> Reservation:
+        # Nobody is refused for what calls under way have only set aside.
+        while not budget.can_afford(plan.stage, plan.tokens, cost=plan.cost) and budget.is_awaited:
+            with paused():
+                await budget.next_settled()
+        return budget.reserve(plan.stage, plan.tokens, cost=plan.cost)
 
     def _settle(
         self, begun: UsageRow, reservation: Reservation | None, usage: Usage | None, *, waited: float, has_reply: bool

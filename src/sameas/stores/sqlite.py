@@ -333,5 +333,5 @@ def translated(error: sqlite3.Error) -> StoreError:
     if code in _MISUSED:
         return StoreError(f"SQLite refuses the statement: {error}")
     # A statement that failed in SQLite was not applied: there is no reply that could be lost.
-    message = f"SQLite cannot answer now: {error}. Nothing was run; try again later."
+    message = f"SQLite cannot answer now: {error}. Try again later."
     return StoreUnavailable(message, maybe_applied=False)

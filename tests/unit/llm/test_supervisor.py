@@ -14,6 +14,7 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.outcomes import name_outcome
+from sameas.llm.purse import Purse
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
 from sameas.llm.supervisor import Backoff, RequestSupervisor
 from sameas.llm.timeouts import StageTimedOutError, StageTimeout, StageTimeoutService, within
@@ -91,6 +92,80 @@ def test_the_budget_is_exact_to_the_last_reply_when_replies_cost_more_than_reser
         with pytest.raises(BudgetSpent):
             await asking.ask(STAGE, question())
         assert budget.used == 39 == asking.usage.total.tokens
+
+    run_jumping(go())
+
+
+def test_nobody_is_refused_for_what_others_have_only_set_aside() -> None:
+    async def go() -> None:
+        # Room for what ten use, and for what one may use at most.
+        budget = TokenBudgetService(9 * 7 + AT_MOST, shares={STAGE: 1, "other": 0})
+
+        async def slowly() -> Reply:
+            await asyncio.sleep(1)
+            return answer(tokens=(4, 3))
+
+        asking = supervisor(ScriptedModel([slowly]), budget=budget)
+        await asyncio.gather(*(asking.ask(STAGE, question()) for _ in range(10)))
+        assert (budget.used, budget.reserved) == (70, 0)
+        with pytest.raises(BudgetSpent):
+            await asking.ask(STAGE, question())
+        assert asking.usage.total.calls == 10
+
+    run_jumping(go())
+
+
+def test_money_that_others_of_a_purse_have_set_aside_is_waited_for() -> None:
+    async def go() -> None:
+        purse = Purse(Decimal("0.000035"))
+
+        async def slowly() -> Reply:
+            await asyncio.sleep(1)
+            return answer(tokens=(4, 3))
+
+        both = [
+            supervisor(ScriptedModel([slowly]), budget=TokenBudgetService(1_000_000, purse=purse)) for _ in range(2)
+        ]
+        await asyncio.gather(*(one.ask(STAGE, question()) for one in both))
+        assert (purse.used, purse.reserved) == (Decimal("0.00002"), 0)
+
+    run_jumping(go())
+
+
+def test_who_waits_for_money_may_leave() -> None:
+    async def go() -> None:
+        budget = TokenBudgetService(AT_MOST, shares={STAGE: 1, "other": 0})
+        asking = supervisor(ScriptedModel([forever]), budget=budget)
+        tasks = [asyncio.create_task(asking.ask(STAGE, question())) for _ in range(3)]
+        await asyncio.sleep(1)
+        tasks[1].cancel()
+        await asyncio.sleep(1)
+        assert [task.done() for task in tasks] == [False, True, False]
+        tasks[0].cancel()
+        await asyncio.sleep(1)
+        # Cancelled in mid-call: what was sent is spent, and the last has no room for its own.
+        assert isinstance(tasks[2].exception(), BudgetSpent)
+
+    run_jumping(go())
+
+
+def test_a_model_that_takes_long_to_get_ready_is_opened_once() -> None:
+    class Late(ScriptedModel):
+        opened = 0
+
+        async def open(self) -> None:
+            await asyncio.sleep(0.01)
+            self.opened += 1
+
+        def count_tokens(self, text: str) -> int:
+            assert self.opened == 1
+            return super().count_tokens(text)
+
+    async def go() -> None:
+        late = Late([answer()])
+        asking = supervisor(late)
+        await asyncio.gather(*(asking.ask(STAGE, question(str(number))) for number in range(5)))
+        assert (late.opened, late.calls) == (1, 5)
 
     run_jumping(go())
 

@@ -11,6 +11,7 @@ import pytest
 
 from sameas import AsyncEngine, Engine, Policy, StoreUnavailable, open_async_store, open_store
 from sameas.once.errors import StoreError
+from sameas.stores.sql import Statement
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +85,22 @@ async def test_what_waits_together_is_written_together(path, transactions):
         # The first claim on its own, the other claims, and the results.
         assert len(seen) < 20
     assert kept_keys(path) == {str(number) for number in range(60)}
+
+
+@pytest.mark.parametrize(("kinds", "waits"), [((False, False), False), ((False, True), True), ((True, False), True)])
+async def test_a_result_waits_for_the_disk_whatever_it_is_written_with(path, monkeypatch, kinds, waits):
+    async with opened(path) as engine:
+        performer, seen = engine.store.backend.performer, []
+        begin = performer._begin
+
+        def noted(connection, deadline):
+            seen.append(connection.execute("PRAGMA synchronous").fetchone()[0])
+            begin(connection, deadline)
+
+        monkeypatch.setattr(performer, "_begin", noted)
+        nothing = "UPDATE sameas_records SET state = state WHERE 0"
+        await performer.aperform_many([Statement(nothing, {}, durable=kind) for kind in kinds])
+        assert seen == [2 if waits else 1]
 
 
 @pytest.mark.parametrize("harm", ["ABORT", "ROLLBACK"], ids=["refused", "undoes all, as a full disk may"])

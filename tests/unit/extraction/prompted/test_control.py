@@ -31,6 +31,19 @@ def test_a_budget_that_nobody_set_has_room_for_whatever_is_asked() -> None:
             one.reserve(stage, tokens).settle(tokens)
 
 
+def test_a_reply_beyond_its_bound_does_not_end_a_document_that_nobody_limited() -> None:
+    one = budget(chunks=2)
+    one.provide(ENTITIES, 1_000)
+    one.reserve(ENTITIES, 1_000).settle(90_000)
+    for stage in (ENTITIES, RELATIONS):
+        one.provide(stage, 1_000)
+        one.reserve(stage, 1_000).settle(900)
+    limited = budget(max_tokens=5_000)
+    limited.reserve(ENTITIES, 1_000).settle(90_000)
+    with pytest.raises(BudgetSpent):
+        limited.reserve(ENTITIES, 1_000)
+
+
 def test_a_limit_that_was_asked_for_is_the_limit() -> None:
     limited = budget(max_tokens=777, max_cost=Decimal("0.5"))
     assert (limited.total, limited.cost_limit) == (777, Decimal("0.5"))

@@ -93,6 +93,27 @@ def test_many_writers_of_one_checkpoint_leave_one_whole_file(tmp_path: Path) -> 
     assert kept.load("grounding", digest("a")) == b"r" * 10_000
 
 
+def test_one_that_is_of_no_use_is_replaced(tmp_path: Path) -> None:
+    kept = FileCheckpoints(tmp_path)
+    kept.save("grounding", digest("a"), b"of another release")
+    kept.save("grounding", digest("a"), b"result")
+    assert kept.load("grounding", digest("a")) == b"result"
+
+
+def test_a_damaged_one_that_cannot_be_removed_is_a_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = FileCheckpoints(tmp_path)
+    kept.save("grounding", digest("a"), b"result")
+    (path,) = files(tmp_path)
+    path.write_bytes(b"torn")
+
+    def refused(*args: object, **options: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert kept.load("grounding", digest("a")) is None
+    kept.save("grounding", digest("a"), b"result")
+
+
 def test_a_folder_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     kept = FileCheckpoints(tmp_path / "file")
