@@ -198,6 +198,44 @@ def test_the_parts_and_the_body_of_a_chord_run_once(worker):
     assert [worker.count(id=each, event="completed") for each in [*ids, result.id]] == [1] * 6
 
 
+@one_of_each
+def test_a_part_of_a_chord_that_comes_again_does_not_count_again(worker):
+    add, total = worker.app.tasks["add"], worker.app.tasks["total"]
+    chord_id, body_id, first, second = (str(uuid.uuid4()) for _ in range(4))
+    body = total.s().set(task_id=body_id)
+    body["chord_size"] = 2
+    worker.app.backend.set_chord_size(chord_id, 2)
+    for _ in range(3):
+        add.apply_async((1, 1), task_id=first, group_id=chord_id, group_index=0, chord=body)
+    until(lambda: worker.replays(first) == 2)
+    assert worker.received(body_id) == 0, "two of the first are not the first and the second"
+    for _ in range(3):
+        add.apply_async((2, 2), task_id=second, group_id=chord_id, group_index=1, chord=body)
+    assert worker.app.AsyncResult(body_id).get(timeout=PATIENCE) == 6
+    until(lambda: worker.replays(second) == 2)
+    assert [worker.count(id=each, event="completed") for each in (first, second, body_id)] == [1, 1, 1]
+
+
+@one_of_each
+def test_the_parts_of_a_group_run_once(worker):
+    parts = group([worker.app.tasks["add"].s(number, number) for number in range(4)], app=worker.app)
+    parts.freeze()
+    first, again = parts.apply_async(), parts.apply_async()
+    assert first.get(timeout=PATIENCE) == again.get(timeout=PATIENCE) == [0, 2, 4, 6]
+    ids = [each.id for each in first.results]
+    until(lambda: all(worker.replays(each) for each in ids))
+    assert [worker.count(id=each, event="completed") for each in ids] == [1] * 4
+
+
+@one_of_each
+def test_a_task_whose_result_celery_ignores_runs_once_and_is_remembered(worker):
+    sent = send(worker, "unread", 5, times=3)
+    until(lambda: worker.replays(sent.id) == 2)
+    assert worker.count(id=sent.id, event="completed") == 1
+    assert record_of(worker, "unread", sent.id).state is State.DONE
+    assert worker.app.AsyncResult(sent.id).state == "PENDING", "Celery was told nothing"
+
+
 @three_workers
 def test_a_callback_has_the_same_name_at_every_delivery_and_so_runs_once(worker):
     add = worker.app.tasks["add"]
