@@ -41,7 +41,14 @@ SAID = {("Alice Stone", "worksFor", "Acme Robotics")}
 
 
 async def extract(
-    server: RealModelServer, home: Path, *, text: str = TEXT, stream: bool = False, tokens: int = 100, shots: int = 3
+    server: RealModelServer,
+    home: Path,
+    *,
+    text: str = TEXT,
+    window: int = 8_000,
+    stream: bool = False,
+    tokens: int = 100,
+    shots: int = 3,
 ) -> Extraction:
     model = open_model(server.address, api_key=server.api_key, stream=stream)
     settings = PromptSettings(mode="joint", max_output_tokens=tokens, repair_output_tokens=tokens, examples=shots)
@@ -53,7 +60,7 @@ async def extract(
                 text,
                 ontology=INDEX.ontology,
                 extractor=extractor,
-                settings=PipelineSettings(chunking=ChunkSettings(window=8_000, limit=16_000)),
+                settings=PipelineSettings(chunking=ChunkSettings(window=window, limit=16_000)),
             )
     finally:
         await model.close()
@@ -86,9 +93,9 @@ def test_a_real_reply_that_is_cut_is_asked_for_again_and_then_missing(
 def test_a_text_that_a_real_model_cannot_hold_is_refused_once_and_the_rest_is_there(
     real_model_server: RealModelServer, tmp_path: Path
 ) -> None:
-    """The first sentence is a chunk of its own; the others are one that is larger than the model's context."""
-    text = " ".join([TEXT] * (CONTEXT_TOKENS // 8))
-    part = asyncio.run(extract(real_model_server, tmp_path, text=text))
+    """The first sentence is a chunk of its own; the rest is one that is larger than the model's context."""
+    text = f"{TEXT} And on{' and on' * CONTEXT_TOKENS}"
+    part = asyncio.run(extract(real_model_server, tmp_path, text=text, window=len(TEXT)))
     assert part.metadata.status == "partial"
     assert [(gap.stage, gap.code, gap.start, gap.end) for gap in part.metadata.missing] == [
         ("entity_extraction", "bad_request", len(TEXT) + 1, len(text))

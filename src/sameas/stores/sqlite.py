@@ -83,8 +83,7 @@ class SqlitePerformer:
         self._writing.acquire(timeout=self._busy_timeout)
 
     def after_fork_in_parent(self) -> None:
-        if self._writing._is_owned():  # type: ignore[attr-defined]
-            self._writing.release()
+        _let_go(self._writing)
 
     def after_fork(self) -> None:
         # Not even closed: a parent's connection must not be touched by its child.
@@ -259,8 +258,11 @@ class SqlitePerformer:
                 connection.execute("ROLLBACK")
             raise
         finally:
-            if writing._is_owned():  # type: ignore[attr-defined]
-                writing.release()
+            # A signal may strike here, too, but not twice.
+            try:
+                _let_go(writing)
+            finally:
+                _let_go(writing)
         return replies
 
     def _sync(self, connection: _Connection, *, durable: bool) -> None:
@@ -318,6 +320,12 @@ class SqlitePerformer:
                     f"{self.path} cannot be kept in WAL mode (it is {mode}): use a file on a local disk, or memory://"
                 )
             return
+
+
+def _let_go(lock: Any) -> None:
+    """Release a lock, if it is this thread's."""
+    if lock._is_owned():
+        lock.release()
 
 
 def _execute(connection: sqlite3.Connection, statement: Statement, now: int) -> list[Row]:
