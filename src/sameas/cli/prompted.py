@@ -23,7 +23,7 @@ from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSetti
 from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import NEED_KEYS, parse_address
 from sameas.llm.memo import SCOPE, CallMemo
-from sameas.llm.models import Ask, Model, Opened, Reply, open_model
+from sameas.llm.models import Ask, Model, Openable, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.purse import Purse
 from sameas.llm.windows import RateLimits
@@ -72,7 +72,7 @@ class DeferredModel:
 
     async def open(self) -> None:
         model = await asyncio.to_thread(self._opened)
-        if isinstance(model, Opened):
+        if isinstance(model, Openable):
             await model.open()
 
     async def ask(self, ask: Ask) -> Reply:

@@ -91,6 +91,9 @@ class Database:
         part = {"part": self._statements.part}
         with self._driver.transaction(writes=True, durable=True) as work:
             self._driver.lock_schema(work)
+            # The table was called as that of the records, and then the two could not share a database.
+            if work.execute(_OLD_NAME[self._driver.dialect], {})[0]:
+                work.script("ALTER TABLE sameas_schema RENAME TO sameas_parts")
             work.script(_VERSIONS)
             rows, _ = work.execute("SELECT version FROM sameas_parts WHERE part = :part", part)
             made = rows[0][0] if rows else 0
@@ -99,6 +102,11 @@ class Database:
                 work.execute(_MADE, {**part, "version": number})
 
 
+_OLD_NAME = {
+    "sqlite": "SELECT 1 FROM pragma_table_info('sameas_schema') WHERE name = 'part'",
+    "postgres": "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
+    "AND table_name = 'sameas_schema' AND column_name = 'part'",
+}
 _VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_parts (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 _MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
 ON CONFLICT (part) DO UPDATE SET version = excluded.version"""

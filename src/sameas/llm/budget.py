@@ -148,10 +148,10 @@ class TokenBudgetService:
         """Tokens set aside for calls that are not over."""
         return sum(account.reserved for account in self._accounts.values())
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether calls are under way, which may give back some of what was set aside for them."""
-        return self.reserved > 0 or self._purse.reserved > 0
+    def may_afford_later(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> bool:
+        """Whether calls under way may give back what a reservation lacks."""
+        has_tokens = tokens <= self.left(stage) or self.reserved > 0
+        return has_tokens and (self._purse.can_pay(cost) or self._purse.reserved > 0)
 
     async def next_settled(self) -> None:
         """Until one of the calls under way is over, here or where money is spent together."""

@@ -154,7 +154,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Opened(Protocol):
+class Openable(Protocol):
     """A model that takes long to get ready, as where a provider's package must be loaded."""
 
     async def open(self) -> None:

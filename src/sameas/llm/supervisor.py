@@ -20,7 +20,7 @@ from sameas.llm.errors import CallRefused
 from sameas.llm.ledger import UsageLedger, UsageReport, UsageRow, cost_of
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo, Check
-from sameas.llm.models import Ask, Model, ModelError, Opened, Reply, Usage
+from sameas.llm.models import Ask, Model, ModelError, Openable, Reply, Usage
 from sameas.llm.outcomes import RunOutcome, name_outcome
 from sameas.llm.signals import Listener, MemoHit, Retrying, tell
 from sameas.llm.timeouts import (
@@ -240,7 +240,7 @@ class RequestSupervisor:
 
     async def _open(self, model: Model) -> None:
         async with self._opening:
-            if not self._is_open and isinstance(model, Opened):
+            if not self._is_open and isinstance(model, Openable):
                 await model.open()
             self._is_open = True
 
@@ -286,10 +286,11 @@ class RequestSupervisor:
 
     async def _reserved(self, budget: TokenBudgetService, plan: _Plan) -> Reservation:
         # Nobody is refused for what calls under way have only set aside.
-        while not budget.can_afford(plan.stage, plan.tokens, cost=plan.cost) and budget.is_awaited:
+        stage, tokens, cost = plan.stage, plan.tokens, plan.cost
+        while not budget.can_afford(stage, tokens, cost=cost) and budget.may_afford_later(stage, tokens, cost=cost):
             with paused():
                 await budget.next_settled()
-        return budget.reserve(plan.stage, plan.tokens, cost=plan.cost)
+        return budget.reserve(stage, tokens, cost=cost)
 
     def _settle(
         self, begun: UsageRow, reservation: Reservation | None, usage: Usage | None, *, waited: float, has_reply: bool

@@ -14,6 +14,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
+from sameas.once.errors import StoreUnavailable
 from sameas.stores.sql import Statement
 
 # The statements, and since when the first of their callers waits.
@@ -54,7 +55,11 @@ class SqliteWriter:
             self._waiting.append(job)
             starts, self._is_busy = not self._is_busy, True
         if starts:
-            self._thread.submit(self._work)
+            try:
+                self._thread.submit(self._work)
+            except RuntimeError:
+                # It was closed by another thread a moment ago.
+                raise StoreUnavailable("The store was closed.", maybe_applied=False) from None
         # Who is cancelled here and cleans up comes after what it asked for before: the thread keeps to the order.
         await job.answered
         if job.error is not None:

@@ -93,14 +93,13 @@ class Fingerprints:
         self, line: tuple[bytes, str], content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy
     ) -> str:
         whole, said = line
-        digest = short_sha256 if body.size <= _SHORT else hashlib.sha256
         if body.size:
             usual = None
             if content_type == _JSON and not encoding and not policy.exclusions:
                 usual = usual_members(body.view()[:])
             named, values = usual or _in_order(self._of_body(content_type, encoding, body, policy))
             whole += b"".join(values)
-            key = self._field_key
+            key, digest = self._field_key, short_sha256 if len(whole) <= _SHORT else hashlib.sha256
             said = named.form % (said, *[digest(key + value).hexdigest()[:_FIELD_HEX] for value in values])
         return f"{hashlib.blake2b(whole, digest_size=32, key=self._key).hexdigest()} {{{said}}}"
 

@@ -67,6 +67,9 @@ def usual_members(body: bytes) -> tuple[Naming, list[bytes]] | None:
         return None
     if type(value) is not dict or len(value) > MAX_NAMED_FIELDS:
         return None
+    # Before the names are remembered.
+    if value and max(map(len, value)) > MAX_NAME:
+        return None
     named = naming(tuple(value))
     if not named.is_usual:
         return None

@@ -35,6 +35,22 @@ NEXT = Statements(
 )
 
 
+def test_tables_of_an_earlier_release_are_found_again(url: str) -> None:
+    database = open_database(url, STATEMENTS)
+    with database.transaction() as session:
+        session.run("add", id="a", said="kept")
+    with database._driver.transaction(writes=True, durable=True) as work:
+        work.script("ALTER TABLE sameas_parts RENAME TO sameas_schema")
+    database.close()
+    for statements in (STATEMENTS, NEXT, NEXT):
+        database = open_database(url, statements)
+        with database.reading() as session:
+            assert [tuple(row) for row in session.run("all")] == [("a", "kept")]
+        database.close()
+    with Engine(open_store(url)) as engine:
+        assert engine.run(lambda _: 1, scope="s", key="k") == 1
+
+
 def test_records_and_tables_share_a_database(url: str) -> None:
     for _ in range(2):
         with Engine(open_store(url)) as engine:

@@ -7,6 +7,7 @@ import pytest
 
 from sameas.llm.budget import SHARES, TokenBudgetService
 from sameas.llm.errors import BudgetSpent
+from sameas.llm.purse import Purse
 from sameas.llm.signals import BudgetWarning, Signal
 
 
@@ -181,6 +182,18 @@ def test_preflight_says_what_a_plan_lacks_and_reserves_nothing() -> None:
 def test_an_unknown_cost_does_not_fit_a_limit() -> None:
     assert not TokenBudgetService(1_000, cost_limit=Decimal(1)).preflight({"grounding": 1}).fits
     assert TokenBudgetService(1_000).preflight({"grounding": 1}).fits
+
+
+def test_only_what_is_under_way_can_be_waited_for() -> None:
+    purse = Purse(Decimal(1))
+    mine, other = (TokenBudgetService(100, shares={"other": 1}, purse=purse) for _ in range(2))
+    assert not mine.may_afford_later("other", 101)
+    mine.reserve("other", 60, cost=Decimal("0.1"))
+    assert mine.may_afford_later("other", 101)
+    # Tokens are one's own, so that the calls of another give none back; money is everybody's.
+    assert not other.may_afford_later("other", 101)
+    assert not other.can_afford("other", 10, cost=Decimal("0.95"))
+    assert other.may_afford_later("other", 10, cost=Decimal("0.95"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from sameas import AsyncEngine, Engine, Policy, StoreUnavailable, open_async_store, open_store
 from sameas.once.errors import StoreError
 from sameas.stores.sql import Statement
+from sameas.stores.sqlite_writer import SqliteWriter
 
 pytestmark = pytest.mark.anyio
 
@@ -226,6 +227,13 @@ async def test_a_store_that_is_closed_finishes_what_was_asked(path):
         with pytest.raises(StoreUnavailable, match="closed"):
             await engine.run(lambda _: 1, scope="s", key="late")
     assert all(answer == 1 or isinstance(answer, StoreUnavailable) for answer in answers)
+
+
+async def test_who_asks_at_the_moment_of_closing_is_told_so():
+    writer = SqliteWriter(lambda statements, since: [[] for _ in statements])
+    writer.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await writer.ask([Statement("", {})])
 
 
 def test_two_event_loops_share_one_file_and_one_store(path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sameas.identity.canonical import canonical_json, parse_json
 from sameas.identity.errors import NotCanonical
-from sameas.web.members import usual_members
+from sameas.web.members import naming, usual_members
 
 NAMES = st.text(st.characters(max_codepoint=0x180), max_size=5)
 LEAVES = (
@@ -75,6 +75,12 @@ def test_it_answers_for_what_is_usual(body):
 )
 def test_it_leaves_everything_else_to_the_strict_way(body):
     assert usual_members(body) is None
+
+
+def test_names_that_a_client_makes_up_are_not_remembered():
+    before = naming.cache_info().currsize
+    assert usual_members(b'{"%b":1}' % (b"n" * 5_000)) is None
+    assert naming.cache_info().currsize == before
 
 
 def test_a_member_named_twice_is_refused_in_the_end():
