@@ -21,7 +21,7 @@ import msgspec
 
 from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
-from sameas.extraction.file_checkpoints import DEFAULT_BYTES, FileCheckpoints
+from sameas.extraction.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.folder_names import tenant_folder
 from sameas.extraction.following import Following, OnEvent
 from sameas.extraction.graph import Graph, KnowledgeGraph, in_memory
@@ -121,8 +121,8 @@ class ExtractionService:
             tables=self._tables,
             clock=clock,
         )
-        self._checkpoints = FileCheckpoints(
-            home / "cache" / "checkpoints" / tenant_folder(tenant), max_bytes=self._settings.checkpoint_bytes
+        self._checkpoints = CheckpointFile(
+            home / "cache" / "checkpoints" / f"{tenant_folder(tenant)}.db", max_bytes=self._settings.checkpoint_bytes
         )
         self._recent = RecentResults()
         self._wishes = Wishes(finish_alone=self._settings.finish_alone)
