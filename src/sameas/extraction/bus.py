@@ -216,7 +216,7 @@ class Bus:
 
     def _make(self, kind: type[E], number: int | None, fields: dict[str, object]) -> E:
         return kind(
-            event_id=str(uuid7()),
+            event_id=uuid7.text(),
             request_id=self.request_id,
             timestamp=int(self._clock() * 1000),
             sequence_number=number,

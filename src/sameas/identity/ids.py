@@ -31,6 +31,14 @@ class Uuid7Source:
         self._counter = 0
 
     def __call__(self) -> UUID:
+        return UUID(hex=self._digits())
+
+    def text(self) -> str:
+        """The id in its one spelling."""
+        digits = self._digits()
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+    def _digits(self) -> str:
         random = int.from_bytes(os.urandom(10), "big")
         with self._lock:
             now = self._clock_ms()
@@ -44,9 +52,9 @@ class Uuid7Source:
                     self._last_ms += 1
                     self._counter = 0
             ms, counter = self._last_ms, self._counter
-        head = ms << 80 | 0x7 << 76 | (counter >> 30) << 64
+        head = ms << 16 | 0x7 << 12 | counter >> 30
         tail = 0b10 << 62 | (counter & 0x3FFFFFFF) << 32 | random & 0xFFFFFFFF
-        return UUID(int=head | tail)
+        return f"{head:016x}{tail:016x}"
 
 
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

@@ -262,7 +262,7 @@ def _build(
         user_id=principal.user_id if principal else None,
         service_id=principal.service_id if principal else service,
         case_id=case.case_id if case else None,
-        invocation_id=str(uuid7()),
+        invocation_id=uuid7.text(),
         trace_id=trace.trace_id,
         trace=trace,
         any_tenant=any_tenant,

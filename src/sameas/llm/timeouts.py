@@ -88,7 +88,7 @@ class Stopwatch:
         self._loop = asyncio.get_running_loop()
         self._limits = limits
         self._on_soft = on_soft
-        self._task: asyncio.Future[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._worked = 0.0
         self._since: float | None = None
         self._pauses = 0
@@ -98,7 +98,7 @@ class Stopwatch:
         self.soft_passed = False
         self.hard_passed = False
 
-    def start(self, task: asyncio.Future[Any]) -> None:
+    def start(self, task: asyncio.Task[Any]) -> None:
         self._task = task
         self._go_or_stand()
 
@@ -143,7 +143,7 @@ class Stopwatch:
     def _look(self) -> None:
         """See whether a limit has passed; a clock that stands is looked at when it goes on."""
         self._timer = None
-        if self._since is None:
+        if self._since is None or self.hard_passed:
             return
         worked = self._time() + _EARLY
         passes_soft = not self.soft_passed and worked >= self._limits.soft_ms / 1000
@@ -212,23 +212,24 @@ async def within(
     """The result of the work, or `StageTimedOutError` after its hard limit; `on_soft` is called once at
     the soft one.
     """
+    task = asyncio.current_task()
+    assert task is not None
     stopwatch = Stopwatch(limits, on_soft=on_soft)
+    cancels = task.cancelling()
     token = _current.set(stopwatch)
-    try:
-        # The task takes the stopwatch with it, in its copy of the context.
-        task = asyncio.ensure_future(work())
-    finally:
-        _current.reset(token)
     stopwatch.start(task)
     try:
-        await asyncio.wait({task})
+        return await work()
+    except asyncio.CancelledError:
+        # Who is cancelled from outside as well is to know that, and nothing of limits.
+        if stopwatch.hard_passed and task.cancelling() == cancels + 1:
+            raise StageTimedOutError(stage, timeout_ms=limits.hard_ms) from None
+        raise
     finally:
         stopwatch.stop()
-        # Whoever cancels us cancels the work; done work does not mind.
-        task.cancel()
-    if task.cancelled() and stopwatch.hard_passed:
-        raise StageTimedOutError(stage, timeout_ms=limits.hard_ms)
-    return task.result()
+        _current.reset(token)
+        if stopwatch.hard_passed:
+            task.uncancel()
 
 
 class StageTimeoutService:
