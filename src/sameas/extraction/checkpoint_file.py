@@ -40,8 +40,9 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _PAGE = 4096
 _BUSY_SECONDS = 0.1
 _TOUCH_EVERY = 3600.0
-# Each row that comes pushes out a few while there is too much, so that nobody ever waits for many.
-_DROPPED_AT_ONCE = 8
+# Rows that come push out twice as many while there is too much, so that nobody ever waits for very many.
+_LOOK_EVERY = 8
+_DROPPED_AT_ONCE = 16
 
 DEFAULT_BYTES = 1 << 30
 
@@ -58,6 +59,7 @@ class CheckpointFile:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._saved = 0
         renew_after_fork(self)
 
     def after_fork(self) -> None:
@@ -80,7 +82,9 @@ class CheckpointFile:
         """Keep it; a file that cannot be written costs the checkpoint, not the run."""
         name = _name(stage, digest)
         if self._do(_SAVE, stage, name, int(self._clock()), _seal(stage, name, data), data) is not None:
-            self._make_room()
+            self._saved += 1
+            if self._saved % _LOOK_EVERY == 0:
+                self._make_room()
 
     def _make_room(self) -> None:
         if self._bytes("page_count") <= self._max_bytes:

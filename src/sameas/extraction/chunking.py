@@ -31,12 +31,16 @@ _BLOCK = 1 << 16
 
 _CLOSERS = "\"'”’»)\\]」』）】》〉"
 _STOPS = ".!?…؟۔।॥։።။។‼⁇⁈⁉"
+_WIDE_STOPS = "。！？｡"
+# Each match begins with one of a few characters, so that the rest of a text is skipped quickly.
 _ENDS = re.compile(
-    rf"(?P<paragraph>\n[^\S\n]{{0,30}}\n+)"
-    rf"|(?P<item>\n(?=[ \t]{{0,30}}(?:[-*+•‣#>|]|\d{{1,3}}[.)])[ \t]))"
-    rf"|(?P<wide>[。！？｡]+[{_CLOSERS}]{{0,4}})"
+    rf"[\n{_WIDE_STOPS}{_STOPS}](?:"
+    rf"(?<=\n)(?P<paragraph>[^\S\n]{{0,30}}\n+)"
+    rf"|(?<=\n)(?P<item>(?=[ \t]{{0,30}}(?:[-*+•‣#>|]|\d{{1,3}}[.)])[ \t]))"
+    rf"|(?<=[{_WIDE_STOPS}])(?P<wide>[{_WIDE_STOPS}]*[{_CLOSERS}]{{0,4}})"
     # The look-behind starts a run of stops once: a megabyte of dots takes linear time.
-    rf"|(?P<stop>(?<![{_STOPS}])[{_STOPS}]++[{_CLOSERS}]{{0,4}}(?=\s))"
+    rf"|(?<=[{_STOPS}])(?<![{_STOPS}]{{2}})(?P<stop>[{_STOPS}]*+[{_CLOSERS}]{{0,4}}(?=\s))"
+    rf")"
 )
 _BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"'“‘«])([^\s(\[\"'“‘«]{1,12})\Z")
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")

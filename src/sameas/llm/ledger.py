@@ -49,22 +49,34 @@ class UsageReport(msgspec.Struct, frozen=True, rename="camel"):
 
 def added(rows: Iterable[UsageRow], *, stage: str, model: str) -> UsageRow:
     """The sum of rows; its cost is unknown where one of theirs is."""
-    total = UsageRow(stage=stage, model=model)
+    calls = failed = unreported = input_tokens = output_tokens = waited_ms = memo_hits = saved_tokens = 0
+    cost: Decimal | None = Decimal(0)
+    saved_cost: Decimal | None = Decimal(0)
     for row in rows:
-        total = msgspec.structs.replace(
-            total,
-            calls=total.calls + row.calls,
-            failed=total.failed + row.failed,
-            unreported=total.unreported + row.unreported,
-            input_tokens=total.input_tokens + row.input_tokens,
-            output_tokens=total.output_tokens + row.output_tokens,
-            cost=_sum(total.cost, row.cost),
-            waited_ms=total.waited_ms + row.waited_ms,
-            memo_hits=total.memo_hits + row.memo_hits,
-            saved_tokens=total.saved_tokens + row.saved_tokens,
-            saved_cost=_sum(total.saved_cost, row.saved_cost),
-        )
-    return total
+        calls += row.calls
+        failed += row.failed
+        unreported += row.unreported
+        input_tokens += row.input_tokens
+        output_tokens += row.output_tokens
+        cost = _sum(cost, row.cost)
+        waited_ms += row.waited_ms
+        memo_hits += row.memo_hits
+        saved_tokens += row.saved_tokens
+        saved_cost = _sum(saved_cost, row.saved_cost)
+    return UsageRow(
+        stage=stage,
+        model=model,
+        calls=calls,
+        failed=failed,
+        unreported=unreported,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost=cost,
+        waited_ms=waited_ms,
+        memo_hits=memo_hits,
+        saved_tokens=saved_tokens,
+        saved_cost=saved_cost,
+    )
 
 
 class UsageLedger:

@@ -6,8 +6,8 @@ once in one stage, those who work say so with `working()`, and the clock runs fo
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar, cast
@@ -179,31 +179,31 @@ def time_left() -> float | None:
     return None if stopwatch is None else stopwatch.left()
 
 
-@contextmanager
-def paused() -> Iterator[None]:
+def paused() -> AbstractContextManager[None]:
     """Time inside does not count as work of the stage that asks."""
-    with _changed(pauses=1):
-        yield
+    return _Changed(pauses=1)
 
 
-@contextmanager
-def working() -> Iterator[None]:
+def working() -> AbstractContextManager[None]:
     """Time inside counts, also inside a pause and while something beside it waits."""
-    with _changed(works=1):
-        yield
+    return _Changed(works=1)
 
 
-@contextmanager
-def _changed(*, pauses: int = 0, works: int = 0) -> Iterator[None]:
-    stopwatch = _current.get()
-    if stopwatch is None:
-        yield
-        return
-    stopwatch.change(pauses=pauses, works=works)
-    try:
-        yield
-    finally:
-        stopwatch.change(pauses=-pauses, works=-works)
+class _Changed(AbstractContextManager[None]):
+    __slots__ = ("_pauses", "_stopwatch", "_works")
+
+    def __init__(self, *, pauses: int = 0, works: int = 0) -> None:
+        self._stopwatch = _current.get()
+        self._pauses = pauses
+        self._works = works
+
+    def __enter__(self) -> None:
+        if self._stopwatch is not None:
+            self._stopwatch.change(pauses=self._pauses, works=self._works)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._stopwatch is not None:
+            self._stopwatch.change(pauses=-self._pauses, works=-self._works)
 
 
 async def within(

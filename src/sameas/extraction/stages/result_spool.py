@@ -1,7 +1,7 @@
 """The results of a stage for all chunks of a run; beyond a size they lie in a file without a name.
 
-Rule: results may be put in any order and are read in the order of the chunks. Each reading makes them anew, so that
-memory holds one at a time, whatever the length of the text.
+Rule: results may be put in any order and are read in the order of the chunks. Reading makes them anew, so that memory
+holds one at a time, whatever the length of the text.
 """
 
 import tempfile
@@ -30,6 +30,7 @@ class ResultSpool(Generic[T]):
         self._total = total
         self._written = 0
         self._last = b""
+        self._latest: tuple[tuple[int, int], T] | None = None
 
     def __len__(self) -> int:
         return self._total
@@ -55,6 +56,11 @@ class ResultSpool(Generic[T]):
         self._places.close()
 
     def _read(self, place: tuple[int, int]) -> T:
+        latest = self._latest
+        if latest is not None and latest[0] == place:
+            return latest[1]
         start, size = place
         self._file.seek(start)
-        return self._decoder.decode(self._file.read(size))
+        result = self._decoder.decode(self._file.read(size))
+        self._latest = (place, result)
+        return result
