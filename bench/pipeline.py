@@ -168,7 +168,7 @@ async def with_latency(address: str, *, latency: float, slots: int, chunks: int,
             ideal = math.ceil(calls / slots) * latency
             assert done.metadata.status == "complete", done.metadata.missing[:3]
             assert done.metadata.chunks == chunks
-            own = await our_own(latency=latency, slots=slots, chunks=chunks // 2, mode=mode)
+            own = await our_own(latency=latency, slots=slots, chunks=chunks, mode=mode)
             print(
                 f"{mode:<10}        {chunks} chunks, {calls} calls, {slots} slots, latency {latency:g} s: {took:.2f} s, "
                 f"{took / ideal:.3f}x of the ideal {ideal:.2f} s{_verdict(took / ideal, TARGETS['time'])}; the "

@@ -176,10 +176,11 @@ class ModelServer:
             self._changed.notify_all()
         try:
             step = await _next(script, call, call.number - first)
-            await _hold(step)
             if is_stream(call, step):
                 step = replace(step, headers={"Content-Type": "text/event-stream", **step.headers})
-            return await _send(writer, step, body_of(call, step))
+            reply = body_of(call, step)
+            await _hold(step, since=call.arrived_at)
+            return await _send(writer, step, reply)
         finally:
             with self._changed:
                 self._in_flight -= 1
@@ -207,12 +208,14 @@ async def _next(script: Script, call: Call, number: int) -> Step:
     return Step() if script is None else step_of(script)
 
 
-async def _hold(step: Step) -> None:
+async def _hold(step: Step, *, since: float) -> None:
     # Polled, so that a gate that never opens does not keep a thread of this process.
     while step.gate is not None and not step.gate.is_set():
         await asyncio.sleep(POLL_SECONDS)
+        since = time.monotonic()
+    # The latency is all that a call takes: what making the reply took is part of it.
     if step.latency:
-        await asyncio.sleep(step.latency)
+        await asyncio.sleep(step.latency - (time.monotonic() - since))
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], bytes] | None:
