@@ -6,8 +6,7 @@ time and never in vain. The supervisor names how the run ended; it never decides
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from random import Random
@@ -33,6 +32,7 @@ from sameas.llm.timeouts import (
     time_left,
     working,
 )
+from sameas.llm.turns import Turn, Turns
 from sameas.llm.usage import count_input
 
 # Tokens of what is said to a model about a reply that cannot be used.
@@ -61,35 +61,6 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     tokens: int
     cost: Decimal
-
-
-class _Turn:
-    """One of the calls that a run may have under way.
-
-    It is over when the reply is kept: who is killed makes no more calls again than were under way.
-    """
-
-    def __init__(self, turns: asyncio.Semaphore | None) -> None:
-        self._turns = turns
-        self._is_held = False
-
-    @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        """Waits for a turn, which stays after the block unless that failed."""
-        if self._turns is not None:
-            with paused():
-                await self._turns.acquire()
-            self._is_held = True
-        try:
-            yield
-        except BaseException:
-            self.give_back()
-            raise
-
-    def give_back(self) -> None:
-        if self._turns is not None and self._is_held:
-            self._is_held = False
-            self._turns.release()
 
 
 class RequestSupervisor:
@@ -121,8 +92,6 @@ class RequestSupervisor:
     ) -> None:
         if retries < 0 or patience < 0:
             raise ValueError("retries and patience must not be negative")
-        if at_once is not None and at_once < 1:
-            raise ValueError("at_once must be at least 1")
         if budget is not None and budget.cost_limit is not None and model.price is None:
             raise ValueError(
                 f"a cost limit needs a price, and that of {model.name} is not known: limit its tokens instead"
@@ -143,7 +112,7 @@ class RequestSupervisor:
         self._locked_out: ModelError | None = None
         self._opening = asyncio.Lock()
         self._is_open = False
-        self._turns = None if at_once is None else asyncio.Semaphore(at_once)
+        self._turns = Turns(at_once)
 
     @property
     def usage(self) -> UsageReport:
@@ -167,7 +136,7 @@ class RequestSupervisor:
         """
         if stage not in STAGES:
             raise ValueError(f"no such stage: {stage}; the stages are {', '.join(STAGES)}")
-        turn = _Turn(self._turns)
+        turn = Turn(self._turns)
         try:
             if self._memo is None:
                 return await self._timed(stage, ask, turn, repair_tokens)
@@ -201,14 +170,14 @@ class RequestSupervisor:
             entities=entities, relations=relations, ended_early=bool(self._stopped_by), is_fallback=is_fallback
         )
 
-    async def _timed(self, stage: str, ask: Ask, turn: _Turn, repair_tokens: int | None) -> Reply:
+    async def _timed(self, stage: str, ask: Ask, turn: Turn, repair_tokens: int | None) -> Reply:
         if time_left() is not None:
             return await self._tries(stage, ask, turn, repair_tokens)
         return await self._timeouts.with_timeout(
             cast("StageName", stage), lambda: self._tries(stage, ask, turn, repair_tokens)
         )
 
-    async def _tries(self, stage: str, ask: Ask, turn: _Turn, repair_tokens: int | None) -> Reply:
+    async def _tries(self, stage: str, ask: Ask, turn: Turn, repair_tokens: int | None) -> Reply:
         if not self._is_open:
             await self._open(self.model)
         plan = self._planned(stage, ask)

@@ -8,7 +8,6 @@ as a checkpoint.
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -32,8 +31,6 @@ from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, wit
 
 T = TypeVar("T")
 _PROGRESS_STEPS = 20
-# Questions that are asked at once are answered at once, and then their answers wait for each other, wave after wave.
-_APART = 0.003
 # How long work that never waits may keep the event loop.
 _SLICE = 0.005
 
@@ -104,8 +101,7 @@ async def over_chunks(
     run = _Run(stage, results, conditions, progress)
     queue = iter(chunks)
     workers = max(1, min(conditions.concurrency + conditions.ahead, total))
-    apart = _APART if conditions.ahead else 0.0
-    tasks = [asyncio.create_task(run.worker(queue, after=number * apart)) for number in range(workers)]
+    tasks = [asyncio.create_task(run.worker(queue)) for _ in range(workers)]
     try:
         # Waiting, unlike gathering, raises nothing, so that all may be ended before the first failure is told.
         done, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -134,24 +130,18 @@ class _Run(Generic[T]):
         self._decoder = msgspec.msgpack.Decoder(stage.result_type)
         self._done = 0
         self._yield_at = 0.0
-        self._all_begun = asyncio.Event()
         self.items = 0
         self.missing: list[MissingChunk] = []
         self.from_checkpoints = 0
 
-    async def worker(self, queue: Iterator[Chunk], *, after: float) -> None:
-        """Take chunks, beginning so many seconds from now, until there are none."""
-        if after:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(after):
-                    await self._all_begun.wait()
+    async def worker(self, queue: Iterator[Chunk]) -> None:
+        """Take chunks until there are none."""
         for chunk in queue:
             await self._do(chunk)
             # Work that never waits would keep everybody else, and a cancellation, from running.
             if time.monotonic() >= self._yield_at:
                 await asyncio.sleep(0)
                 self._yield_at = time.monotonic() + _SLICE
-        self._all_begun.set()
 
     async def _do(self, chunk: Chunk) -> None:
         stage, bus = self._stage, self._bus
