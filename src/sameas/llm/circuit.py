@@ -141,6 +141,11 @@ class CircuitBreaker:
         self._numbers = itertools.count(1)
         self._name = uuid.uuid4().hex
 
+    @property
+    def is_local(self) -> bool:
+        """Whether its state is in this process, where nobody has to wait for it."""
+        return isinstance(self._keeper, LocalKeeper)
+
     async def phase(self) -> Phase:
         state, now = await self._keeper.read()
         return phase_of(state, now, self.settings)

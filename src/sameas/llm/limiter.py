@@ -90,6 +90,7 @@ class CentralRateLimiterService:
             raise ValueError("limits belong to the windows: give one of the two")
         self._windows = windows or LocalWindows(limits)
         self._circuit = circuit or CircuitBreaker()
+        self._is_local = type(self._windows) is LocalWindows and self._circuit.is_local
         self._longest_pause = longest_pause
         self._max_waiting = max_waiting
         self._random = random or Random()
@@ -188,6 +189,10 @@ class CentralRateLimiterService:
 
     async def _in_any_case(self, work: Coroutine[Any, Any, None]) -> None:
         """Not even a cancellation may keep a slot."""
+        if self._is_local:
+            # Nothing in it waits, so that nothing can strike.
+            await work
+            return
         task = asyncio.get_running_loop().create_task(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

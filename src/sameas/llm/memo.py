@@ -7,11 +7,11 @@ it is forgotten, or for a retention.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from sameas.identity.key import content_key
+from sameas.identity.canonical import join, sha256_hex
 from sameas.llm.errors import CallRefused
 from sameas.llm.models import Ask, Reply
 from sameas.llm.usage import schema_text
@@ -115,18 +115,11 @@ def _is_whole(reply: Reply) -> bool:
 
 def call_key(model: str, ask: Ask) -> str:
     """The identity of a call."""
-    sent: dict[str, Any] = {
-        "wire": WIRE_VERSION,
-        "model": model,
-        "messages": [[message.role, message.content] for message in ask.messages],
-        # As text: models write the parts of an object in the order in which the schema names them.
-        "schema": schema_text(ask.schema),
-        "schema_name": ask.schema_name,
-        "max_output_tokens": ask.max_output_tokens,
-        "temperature": ask.temperature,
-        "sample": ask.sample,
-    }
-    return content_key(sent)
+    said = [part for message in ask.messages for part in (message.role, message.content)]
+    limits = (str(ask.max_output_tokens), str(float(ask.temperature)), str(ask.sample))
+    # The schema as text: models write the parts of an object in the order in which the schema names them.
+    sent = join(str(WIRE_VERSION), model, ask.schema_name, schema_text(ask.schema), *limits, *said)
+    return "sha256-" + sha256_hex(sent)
 
 
 def model_tag(model: str) -> str:

@@ -4,13 +4,13 @@ Rule: results may be put in any order and are read in the order of the chunks. R
 holds one at a time, whatever the length of the text.
 """
 
-import tempfile
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import msgspec
 
 from sameas.extraction.stages.pair_spool import PairSpool
+from sameas.extraction.stages.spooled_bytes import SpooledBytes
 
 T = TypeVar("T")
 
@@ -24,8 +24,7 @@ class ResultSpool(Generic[T]):
     def __init__(self, result_type: type[T], *, total: int, in_memory: int = _IN_MEMORY) -> None:
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(result_type)
-        # It lives as long as the spool and vanishes with it. A limit of 0 would be none at all.
-        self._file = tempfile.SpooledTemporaryFile(max(1, in_memory), prefix="sameas-results-")  # noqa: SIM115
+        self._bytes = SpooledBytes(in_memory=in_memory, prefix="sameas-results-")
         self._places = PairSpool()
         self._total = total
         self._written = 0
@@ -39,8 +38,7 @@ class ResultSpool(Generic[T]):
         data = self._encoder.encode(result)
         # Runs of equal results are the rule: a small ontology's focus, chunks in which there is nothing.
         if data != self._last:
-            self._file.seek(self._written)
-            self._file.write(data)
+            self._bytes.write(self._written, data)
             self._last = data
             self._written += len(data)
         self._places[index] = (self._written - len(data), len(data))
@@ -52,15 +50,13 @@ class ResultSpool(Generic[T]):
         return (self._read(place) for place in self._places)
 
     def close(self) -> None:
-        self._file.close()
+        self._bytes.close()
         self._places.close()
 
     def _read(self, place: tuple[int, int]) -> T:
         latest = self._latest
         if latest is not None and latest[0] == place:
             return latest[1]
-        start, size = place
-        self._file.seek(start)
-        result = self._decoder.decode(self._file.read(size))
+        result = self._decoder.decode(self._bytes.read(*place))
         self._latest = (place, result)
         return result
