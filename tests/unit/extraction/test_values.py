@@ -40,6 +40,10 @@ from sameas.extraction.lexicon.quotes import find_quotes
         ("May the twenty-first, 1970", "1970-05-21", "date"),
         ("05/1970", "1970-05", "gYearMonth"),
         ("1990s", "1990s", "string"),
+        # Letters that a pattern takes for the same without regard to case.
+        ("3 ſept 2010", "2010-09-03", "date"),
+        ("3 APRİL 2010", "2010-04-03", "date"),
+        ("3 aprıl 2010", "2010-04-03", "date"),
     ],
 )
 def test_a_date_is_read(said: str, value: str, datatype: str) -> None:
@@ -97,6 +101,10 @@ def test_what_is_no_date_is_left_alone(said: str) -> None:
         ("12,5 Mio. Euro", "12500000", "EUR"),
         ("299m", "299", "m"),
         ("10 000 kg", "10000", "kg"),
+        ("5 mıllıon mıles", "5000000", "mi"),
+        ("5 \u212am", "5", "km"),
+        ("ſix hundred mıles", "600", "mi"),
+        ("ſEK 5 mıo", "5000000", "SEK"),
     ],
 )
 def test_a_quantity_is_read(said: str, value: str, unit: str) -> None:

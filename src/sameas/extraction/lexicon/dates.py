@@ -14,7 +14,8 @@ from calendar import monthrange
 from collections.abc import Iterator
 
 from sameas.extraction.graph import Mention
-from sameas.extraction.lexicon.stretches import around_digits
+from sameas.extraction.lexicon.plain_case import plain_case
+from sameas.extraction.lexicon.stretches import around_digits, from_digits
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -63,6 +64,8 @@ _DATES = re.compile(
     rf")(?![\w%°]|[.,/-]?\d)",
     re.IGNORECASE,
 )
+# Without this and the name of a month a date begins with digits.
+_AD = re.compile(r"\bad\s+\d")
 _WIDE = re.compile(r"(?<!\d)(\d{4})\s?年(?:\s?(\d{1,2})\s?月(?:\s?(\d{1,2})\s?日)?)?")
 _NUMBERS = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -75,14 +78,17 @@ def find_dates(text: str) -> Iterator[Mention]:
     """Every date said in the text, as a literal; dates do not overlap."""
     month_first = _is_month_first(text)
     for near in around_digits(text):
-        for match in _DATES.finditer(text, near.start, near.end):
+        said = plain_case(text[near.start : near.end])
+        has_words = any(name in said for name in _MONTHS) or ("ad" in said and _AD.search(said))
+        search = _DATES.finditer(text, near.start, near.end) if has_words else from_digits(_DATES, text, near)
+        for match in search:
             read = _read(match, month_first=month_first)
             if read is not None:
                 value, datatype = read
                 # A stop after the month's name, at the end, is more often the sentence's than an abbreviation's.
                 end = match.end() - match.group().endswith(".")
                 yield _literal(match.start(), end, text, value, datatype)
-    for match in _WIDE.finditer(text):
+    for match in _WIDE.finditer(text) if "年" in text else ():
         year, month, day = (int(part) if part else 0 for part in match.groups())
         found = _calendar(year, month, day)
         if found is not None:
@@ -128,7 +134,7 @@ def _read(match: re.Match[str], *, month_first: bool) -> tuple[str, str] | None:
         case "dmonthy" | "monthdy":
             return _calendar(_year(numbers[1], _NUMBERS.findall(said)[1]), _month(said), numbers[0])
         case "ordinal" | "monthordinal":
-            lower = said.lower()
+            lower = plain_case(said)
             day = next(number for name, number in _DAYS if name in lower)
             return _calendar(numbers[0], _month(said), day)
         case "monthyear":
@@ -152,7 +158,7 @@ def _read(match: re.Match[str], *, month_first: bool) -> tuple[str, str] | None:
 
 
 def _month(said: str) -> int:
-    return next(_MONTHS[word] for word in _WORD.findall(said.lower()) if word in _MONTHS)
+    return next(_MONTHS[word] for word in _WORD.findall(plain_case(said)) if word in _MONTHS)
 
 
 def _stamp(said: str, numbers: list[int]) -> tuple[str, str] | None:

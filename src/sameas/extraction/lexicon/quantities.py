@@ -13,7 +13,8 @@ from decimal import Decimal
 
 from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon.dates import XSD
-from sameas.extraction.lexicon.stretches import around_digits
+from sameas.extraction.lexicon.plain_case import plain_case
+from sameas.extraction.lexicon.stretches import around_digits, from_digits
 
 _SCALES = {
     "hundred": 2, "thousand": 3, "tausend": 3, "mille": 3, "million": 6, "millions": 6, "millionen": 6,
@@ -114,7 +115,8 @@ _MONEY = re.compile(
     rf"(?P<unit_after>{_MONEY_AFTER}|{_CURRENCY})(?!\w))(?![\w/]|-\w)",
     re.IGNORECASE,
 )
-_HAS_MONEY = re.compile(rf"{_CURRENCY}|{_MONEY_AFTER}", re.IGNORECASE)
+_MONEY_NAMES = sorted({name.casefold() for name in (*_CURRENCIES, *_AFTER_AMOUNT)})
+_LETTERS = re.compile(r"[^\W\d_]+")
 _INITIALS = "".join(sorted({word[0] for word in _WORDS}))
 _NUMBER_WORD = re.compile(
     rf"\b(?=[{_INITIALS}])(?P<word>(?:{'|'.join(_TENS)})-(?:{'|'.join(_ZERO_TO_TWENTY[1:10])})"
@@ -132,25 +134,28 @@ def is_money(quantity: Mention) -> bool:
 def find_quantities(text: str) -> Iterator[Mention]:
     """Every number said in the text, as a literal with its unit."""
     for near in around_digits(text):
-        amounts = _MONEY.finditer(text, near.start, near.end) if _HAS_MONEY.search(text, near.start, near.end) else ()
-        money = [_amount(text, match) for match in amounts]
+        said = plain_case(text[near.start : near.end])
+        has_money = any(name in said for name in _MONEY_NAMES)
+        money = [_amount(text, match) for match in _MONEY.finditer(text, near.start, near.end)] if has_money else []
         yield from money
-        for match in _QUANTITY.finditer(text, near.start, near.end):
+        for match in from_digits(_QUANTITY, text, near, signs="+-−"):
             if any(one.start < match.end() and match.start() < one.end for one in money):
                 continue
             value = _decimal(match["number"])
             if match["sign"] and match["sign"] != "+":
                 value = -value
             yield _literal(text, match, value, unit="")
+    if _WORDS.keys().isdisjoint(_LETTERS.findall(plain_case(text))):
+        return
     for match in _NUMBER_WORD.finditer(text):
-        yield _literal(text, match, Decimal(sum(_WORDS[part] for part in match["word"].lower().split("-"))), unit="")
+        yield _literal(text, match, Decimal(sum(_WORDS[part] for part in plain_case(match["word"]).split("-"))), unit="")
 
 
 def _literal(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> Mention:
     if match["scale"]:
-        value = value.scaleb(_SCALES[match["scale"].lower()])
+        value = value.scaleb(_SCALES[plain_case(match["scale"])])
     if match["unit"]:
-        unit = _UNITS[match["unit"].lower()]
+        unit = _UNITS[plain_case(match["unit"])]
     return _mention(text, match, value, unit=unit)
 
 
@@ -161,11 +166,11 @@ def _amount(text: str, match: re.Match[str]) -> Mention:
         value = -value
     glued = match["glued"] or match["glued_first"]
     if glued:
-        value = value.scaleb(_GLUED[glued.lower()])
+        value = value.scaleb(_GLUED[plain_case(glued)])
     elif match["scale"]:
-        value = value.scaleb(_SCALES[match["scale"].lower()])
+        value = value.scaleb(_SCALES[plain_case(match["scale"])])
     said = match["symbol"] or match["unit_after"]
-    unit = _CURRENCIES.get(said.upper()) or _AFTER_AMOUNT[said.lower()]
+    unit = _CURRENCIES.get(plain_case(said).upper()) or _AFTER_AMOUNT[plain_case(said)]
     return _mention(text, match, value, unit=unit)
 
 

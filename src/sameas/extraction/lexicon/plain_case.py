@@ -1,0 +1,10 @@
+"""A text in the one case that word lists have.
+
+Rule: whatever a pattern takes for the same without regard to case is the same here: `ſeptember`, `mılliOn` with a
+letter i of the Turkish alphabet, and the Kelvin sign are matched, and so must be found in the lists.
+"""
+
+
+def plain_case(said: str) -> str:
+    """As it stands in a list; the length may change."""
+    return said if said.isascii() and said.islower() else said.casefold().replace("\u0307", "").replace("\u0131", "i")
