@@ -20,7 +20,7 @@ from typing import Any
 from sameas.llm.timeouts import STAGES, StageName
 from sameas.once.forks import renew_after_fork, this_process
 
-# A file of its own for each checkpoint took twenty times as long. Numbers grow with use: the lowest was used longest ago.
+# A file of its own for each checkpoint took twenty times as long. The lowest number was used longest ago.
 _TABLE = """
 CREATE TABLE IF NOT EXISTS checkpoints (
     number INTEGER PRIMARY KEY,
@@ -114,8 +114,9 @@ class CheckpointFile:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         opened = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            for statement in (f"PRAGMA page_size = {_PAGE}", "PRAGMA synchronous = OFF", "PRAGMA journal_mode = WAL", _TABLE):
-                opened.execute(statement)
+            for setting in (f"page_size = {_PAGE}", "synchronous = OFF", "journal_mode = WAL"):
+                opened.execute(f"PRAGMA {setting}")
+            opened.execute(_TABLE)
         except BaseException:
             opened.close()
             raise

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from sameas.extraction.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
-from sameas.extraction.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.folder_names import tenant_folder
 from sameas.extraction.following import Following, OnEvent
 from sameas.extraction.graph import Graph, KnowledgeGraph, in_memory

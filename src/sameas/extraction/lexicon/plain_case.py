@@ -1,7 +1,7 @@
 """A text in the one case that word lists have.
 
-Rule: whatever a pattern takes for the same without regard to case is the same here: `ſeptember`, `mılliOn` with a
-letter i of the Turkish alphabet, and the Kelvin sign are matched, and so must be found in the lists.
+Rule: what a pattern takes for the same without regard to case is the same here: the long s, the letters i of the
+Turkish alphabet and the Kelvin sign are matched, and so must be found in the lists.
 """
 
 

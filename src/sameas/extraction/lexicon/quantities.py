@@ -148,7 +148,8 @@ def find_quantities(text: str) -> Iterator[Mention]:
     if _WORDS.keys().isdisjoint(_LETTERS.findall(plain_case(text))):
         return
     for match in _NUMBER_WORD.finditer(text):
-        yield _literal(text, match, Decimal(sum(_WORDS[part] for part in plain_case(match["word"]).split("-"))), unit="")
+        number = sum(_WORDS[part] for part in plain_case(match["word"]).split("-"))
+        yield _literal(text, match, Decimal(number), unit="")
 
 
 def _literal(text: str, match: re.Match[str], value: Decimal, *, unit: str) -> Mention:
