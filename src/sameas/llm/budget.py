@@ -119,6 +119,10 @@ class TokenBudgetService:
         if not set(order) <= set(exact):
             raise ValueError("every stage of the order needs a share")
         self.total = total
+        self.used = 0
+        """Tokens that were really used."""
+        self.reserved = 0
+        """Tokens set aside for calls that are not over."""
         self._purse = purse or Purse(cost_limit)
         self._order = tuple(order)
         self._grows = grows
@@ -137,16 +141,6 @@ class TokenBudgetService:
     ) -> "TokenBudgetService":
         """The budget of a request over so many chunks."""
         return cls(max(1, chunks) * tokens_per_chunk, cost_limit=cost_limit, on_signal=on_signal)
-
-    @property
-    def used(self) -> int:
-        """Tokens that were really used."""
-        return sum(account.used for account in self._accounts.values())
-
-    @property
-    def reserved(self) -> int:
-        """Tokens set aside for calls that are not over."""
-        return sum(account.reserved for account in self._accounts.values())
 
     def may_afford_later(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> bool:
         """Whether calls under way may give back what a reservation lacks."""
@@ -235,6 +229,7 @@ class TokenBudgetService:
         if not self.can_afford(stage, tokens, cost=cost):
             raise self._refusal(stage, tokens, cost)
         self._accounts[self._share_of(stage)].reserved += tokens
+        self.reserved += tokens
         self._purse.reserve(cost)
         return Reservation(self, stage, tokens, cost)
 
@@ -253,6 +248,8 @@ class TokenBudgetService:
         account = self._accounts[self._share_of(reservation.stage)]
         account.reserved -= reservation.tokens
         account.used += tokens
+        self.reserved -= reservation.tokens
+        self.used += tokens
         if self._grows:
             # A server that overlooks the bound of its reply must not end a document that nobody limited.
             more = max(0, tokens - reservation.tokens)
