@@ -55,7 +55,7 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def made(self, kind: str, *parts: str) -> str:
         """A stable IRI for something that has no name of its own, from what it is made of."""
-        joined = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass")
+        joined = "".join([f"{len(part)}:{part}" for part in parts]).encode("utf-8", "surrogatepass")
         return f"{self.base}{kind}-{hashlib.sha256(joined).hexdigest()[:24]}"
 
 

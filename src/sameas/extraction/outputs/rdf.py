@@ -6,7 +6,8 @@ plain triple, and a `rdf:Statement` says which characters of which text support 
 """
 
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from sameas.extraction.graph import Entity, Evidence, Graph, Relation
 from sameas.extraction.outputs.context import OutputContext
@@ -14,7 +15,7 @@ from sameas.extraction.outputs.writable import Writable
 from sameas.extraction.seen import Seen
 
 if TYPE_CHECKING:
-    from pyoxigraph import Literal, NamedNode, Quad
+    from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -36,7 +37,7 @@ def write_turtle(graph: Graph, target: Writable, *, context: OutputContext) -> N
     prefixes = dict(PREFIXES)
     if not any(iri.startswith(context.base) or context.base.startswith(iri) for iri in PREFIXES.values()):
         prefixes[""] = context.base
-    triples = (quad.triple for quad in _Statements(context, named=False).quads(graph))
+    triples = _Statements(context, named=False).all(graph)
     file = cast("IO[bytes]", _SortedHead(target, lines=len(prefixes)))
     pyoxigraph.serialize(triples, file, format=pyoxigraph.RdfFormat.TURTLE, prefixes=prefixes)
 
@@ -45,7 +46,7 @@ def write_jsonld(graph: Graph, target: Writable, *, context: OutputContext) -> N
     """Facts in a named graph, provenance beside it."""
     import pyoxigraph
 
-    quads = _Statements(context, named=True).quads(graph)
+    quads = _Statements(context, named=True).all(graph)
     pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.JSON_LD)
 
 
@@ -53,7 +54,7 @@ def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> N
     """Facts in a named graph, provenance beside it."""
     import pyoxigraph
 
-    quads = _Statements(context, named=True).quads(graph)
+    quads = _Statements(context, named=True).all(graph)
     pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.N_QUADS)
 
 
@@ -91,9 +92,10 @@ class _Statements:
 
         self._node = pyoxigraph.NamedNode
         self._literal = pyoxigraph.Literal
-        self._quad = pyoxigraph.Quad
+        self._statement = pyoxigraph.Quad if named else pyoxigraph.Triple
         self._context = context
-        self._facts = pyoxigraph.NamedNode(context.graph) if named else pyoxigraph.DefaultGraph()
+        # Where facts are, if they are apart from what is said about them.
+        self._facts = (pyoxigraph.NamedNode(context.graph),) if named else ()
         self._named = named
         self._terms = {
             name: pyoxigraph.NamedNode(iri)
@@ -129,28 +131,34 @@ class _Statements:
                 "version": SAMEAS + "version",
             }.items()
         }
+        # An ontology's terms, which nearly every statement has.
+        self._term = lru_cache(maxsize=1024)(pyoxigraph.NamedNode)
+        self._source = context.source
+        self._source_node = pyoxigraph.NamedNode(context.source)
+        self._run_node = pyoxigraph.NamedNode(context.run)
         self._integer = pyoxigraph.NamedNode(XSD + "nonNegativeInteger")
         self._decimal = pyoxigraph.NamedNode(XSD + "decimal")
         self._described = Seen()
 
-    def quads(self, graph: Graph) -> Iterator["Quad"]:
+    def all(self, graph: Graph) -> Iterator[Any]:
+        """Quads, or triples where there is no named graph."""
         yield from self._run()
         for entity in graph.entities:
             yield from self._entity(entity)
         for relation in graph.relations:
             yield from self._relation(relation)
 
-    def _say(self, subject: "NamedNode", term: str, value: "NamedNode | Literal") -> "Quad":
-        return self._quad(subject, self._terms[term], value)
+    def _say(self, subject: "NamedNode", term: str, value: "NamedNode | Literal") -> "Quad | Triple":
+        return self._statement(subject, self._terms[term], value)
 
-    def _fact(self, subject: "NamedNode", predicate: "NamedNode", value: "NamedNode | Literal") -> "Quad":
-        return self._quad(subject, predicate, value, self._facts)
+    def _fact(self, subject: "NamedNode", predicate: "NamedNode", value: "NamedNode | Literal") -> "Quad | Triple":
+        return self._statement(subject, predicate, value, *self._facts)
 
-    def _run(self) -> Iterator["Quad"]:
+    def _run(self) -> Iterator["Quad | Triple"]:
         context, terms = self._context, self._terms
-        run, agent = self._node(context.run), self._node(context.agent)
+        run, agent = self._run_node, self._node(context.agent)
         yield self._say(run, "type", terms["Activity"])
-        yield self._say(run, "used", self._node(context.source))
+        yield self._say(run, "used", self._source_node)
         if context.ontology:
             yield self._say(run, "used", self._node(context.ontology))
         yield self._say(run, "associated", agent)
@@ -163,11 +171,11 @@ class _Statements:
             yield self._say(self._node(context.graph), "type", terms["Entity"])
             yield self._say(self._node(context.graph), "generated", run)
 
-    def _entity(self, entity: Entity) -> Iterator["Quad"]:
+    def _entity(self, entity: Entity) -> Iterator["Quad | Triple"]:
         terms = self._terms
         node = self._node(self._context.entity(entity.id))
         for type_iri in entity.types:
-            yield self._fact(node, terms["type"], self._node(type_iri))
+            yield self._fact(node, terms["type"], self._term(type_iri))
         yield self._fact(node, terms["label"], self._text(entity.name))
         for alias in entity.aliases:
             yield self._fact(node, terms["altLabel"], self._text(alias))
@@ -179,10 +187,10 @@ class _Statements:
             yield self._say(note, "body", node)
             yield from self._target(note, mention)
 
-    def _relation(self, relation: Relation) -> Iterator["Quad"]:
+    def _relation(self, relation: Relation) -> Iterator["Quad | Triple"]:
         terms = self._terms
         subject = self._node(self._context.entity(relation.subject))
-        predicate = self._node(relation.predicate)
+        predicate = self._term(relation.predicate)
         value: NamedNode | Literal
         if relation.value is None:
             value = self._node(self._context.entity(relation.object))
@@ -199,22 +207,22 @@ class _Statements:
         yield self._say(statement, "status", self._literal(relation.status))
         confidence = format(round(relation.confidence, 4), "f").rstrip("0").rstrip(".")
         yield self._say(statement, "confidence", self._literal(confidence, datatype=self._decimal))
-        yield self._say(statement, "generated", self._node(self._context.run))
+        yield self._say(statement, "generated", self._run_node)
         for evidence in relation.evidence:
             yield from self._target(statement, evidence)
 
-    def _target(self, owner: "NamedNode", evidence: Evidence) -> Iterator["Quad"]:
+    def _target(self, owner: "NamedNode", evidence: Evidence) -> Iterator["Quad | Triple"]:
         context, terms = self._context, self._terms
         place = (str(evidence.start), str(evidence.end))
-        target = self._node(context.made("target", context.source, *place))
+        target = self._node(context.made("target", self._source, *place))
         yield self._say(owner, "target", target)
         # Several things can rest on the same characters: the place is described once.
         if not self._described.is_new(evidence.start, evidence.end):
             return
         yield self._say(target, "type", terms["SpecificResource"])
-        yield self._say(target, "source", self._node(context.source))
-        position = self._node(context.made("position", context.source, *place))
-        quote = self._node(context.made("quote", context.source, *place))
+        yield self._say(target, "source", self._source_node)
+        position = self._node(context.made("position", self._source, *place))
+        quote = self._node(context.made("quote", self._source, *place))
         yield self._say(target, "selector", position)
         yield self._say(target, "selector", quote)
         yield self._say(position, "type", terms["Position"])
