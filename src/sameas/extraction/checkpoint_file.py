@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sameas.llm.timeouts import STAGES, StageName
-from sameas.once.forks import renew_after_fork, this_process
+from sameas.once.forks import hold_across_forks, renew_after_fork
 
 # A file of its own for each checkpoint took twenty times as long. The lowest number was used longest ago.
 _TABLE = """
@@ -34,20 +34,30 @@ CREATE TABLE IF NOT EXISTS checkpoints (
 """
 _SAVE = "INSERT OR REPLACE INTO checkpoints (stage, digest, used_at, seal, data) VALUES (?, ?, ?, ?, ?)"
 _LOAD = "SELECT data, seal, used_at FROM checkpoints WHERE stage = ? AND digest = ?"
-_DROP = "DELETE FROM checkpoints WHERE number IN (SELECT number FROM checkpoints ORDER BY number LIMIT ?)"
+_USED = """
+SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
+_OLDEST = "SELECT number, ifnull(length(data), 0) FROM checkpoints ORDER BY number LIMIT 16"
+_DROP = "DELETE FROM checkpoints WHERE number <= ?"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_PAGE = 4096
 _BUSY_SECONDS = 0.1
+# Who was kept waiting once does not ask again at once: there are others on the event loop.
+_REST_SECONDS = 1.0
 _TOUCH_EVERY = 3600.0
-# Rows that come push out twice as many while there is too much, so that nobody ever waits for very many.
 _LOOK_EVERY = 8
-_DROPPED_AT_ONCE = 16
+# About what a row takes beside its data.
+_AROUND = 200
+# A file with another table, or with none, is of as little use as one that is no database.
+_USELESS = {
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_NOTADB,
+}
 
 DEFAULT_BYTES = 1 << 30
-
-# Not even closed: a parent's connection must not be touched by its child.
-_INHERITED: list[sqlite3.Connection | None] = []
 
 
 class CheckpointFile:
@@ -57,14 +67,33 @@ class CheckpointFile:
         self._path = path
         self._max_bytes = max_bytes
         self._clock = clock
-        self._lock = threading.Lock()
+        # An RLock, because it knows its owner: a signal may fork in the middle of anything.
+        self._lock = threading.RLock()
+        self._is_held = False
         self._connection: sqlite3.Connection | None = None
+        self._close: Callable[[], object] | None = None
+        self._file: tuple[int, int] | None = None
         self._saved = 0
+        self._came = 0
+        self._rests_until = 0.0
         renew_after_fork(self)
+        hold_across_forks(self)
+
+    def before_fork(self) -> None:
+        # SQLite notes in memory which locks this process holds, and a child inherits the note without the locks: what
+        # it writes would be lost as soon as its parent closes the file.
+        self._lock.acquire()
+        self._is_held = True
+        self._shut()
+
+    def after_fork_in_parent(self) -> None:
+        # One that was made during the fork is not held.
+        if self._is_held:
+            self._is_held = False
+            self._lock.release()
 
     def after_fork(self) -> None:
-        _INHERITED.append(self._connection)
-        self._connection, self._lock = None, threading.Lock()
+        self._lock, self._is_held = threading.RLock(), False
 
     def load(self, stage: StageName, digest: str) -> bytes | None:
         name = _name(stage, digest)
@@ -74,28 +103,46 @@ class CheckpointFile:
         data, seal, used_at = rows[0]
         if not isinstance(data, bytes) or seal != _seal(stage, name, data):
             return None
-        if not 0 <= self._clock() - used_at < _TOUCH_EVERY:
+        if not isinstance(used_at, int) or not 0 <= self._clock() - used_at < _TOUCH_EVERY:
             self.save(stage, digest, data)
         return data
 
     def save(self, stage: StageName, digest: str, data: bytes) -> None:
         """Keep it; a file that cannot be written costs the checkpoint, not the run."""
         name = _name(stage, digest)
-        if self._do(_SAVE, stage, name, int(self._clock()), _seal(stage, name, data), data) is not None:
-            self._saved += 1
-            if self._saved % _LOOK_EVERY == 0:
-                self._make_room()
-
-    def _make_room(self) -> None:
-        if self._bytes("page_count") <= self._max_bytes:
+        if len(data) > self._max_bytes or time.monotonic() < self._rests_until:
             return
-        # The file stays as large as it ever was; what was given up in it is written over.
-        if self._bytes("page_count") - self._bytes("freelist_count") > self._max_bytes:
-            self._do(_DROP, _DROPPED_AT_ONCE)
+        if self._do(_SAVE, stage, name, int(self._clock()), _seal(stage, name, data), data) is None:
+            return
+        with self._lock:
+            # The first one looks: there are processes that save only a few.
+            is_due = self._saved % _LOOK_EVERY == 0 or self._came + len(data) > self._max_bytes // _LOOK_EVERY
+            self._saved += 1
+            self._came += len(data) + _AROUND
+            if is_due:
+                came, self._came = max(self._came, _LOOK_EVERY * (len(data) + _AROUND)), 0
+                self._make_room(came)
 
-    def _bytes(self, pages: str) -> int:
-        counted = self._do(f"PRAGMA {pages}")
-        return counted[0][0] * _PAGE if counted else 0
+    def _make_room(self, came: int) -> None:
+        """Push out what is too much: up to twice as much as came, so that nobody ever waits for very many."""
+        if self._connection is not None and _which(self._path) != self._file:
+            # Somebody took the file away, and what is written to it now is found by nobody.
+            self._shut()
+            return
+        used = self._do(_USED)
+        # The file stays as large as it ever was; what was given up in it is written over.
+        over = used[0][0] - self._max_bytes if used else 0
+        allowed = 2 * came
+        while over > 0 and allowed > 0:
+            last, freed = None, 0
+            for number, size in self._do(_OLDEST) or ():
+                last, freed = number, freed + size + _AROUND
+                if freed >= over:
+                    break
+            if last is None or self._do(_DROP, last) is None:
+                return
+            over -= freed
+            allowed -= freed
 
     def _do(self, statement: str, *values: Any) -> list[Any] | None:
         """The rows, or None where the file did not do it."""
@@ -104,37 +151,55 @@ class CheckpointFile:
                 if self._connection is None:
                     self._connection = self._open()
                 return self._connection.execute(statement, values).fetchall()
-            except (sqlite3.OperationalError, OSError):
-                return None
-            except sqlite3.DatabaseError:
+            except UnicodeDecodeError:
+                # What SQLite says of a damaged table quotes it.
                 self._begin_anew()
-                return None
+            except sqlite3.Error as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+                if code in _USELESS:
+                    self._begin_anew()
+                elif code == sqlite3.SQLITE_BUSY:
+                    self._rests_until = time.monotonic() + _REST_SECONDS
+            except OSError:
+                pass
+            return None
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = _which(self._path)
         opened = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            for setting in (f"page_size = {_PAGE}", "synchronous = OFF", "journal_mode = WAL"):
-                opened.execute(f"PRAGMA {setting}")
-            opened.execute(_TABLE)
+            for statement in ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = WAL", _TABLE):
+                opened.execute(statement)
         except BaseException:
             opened.close()
             raise
-        weakref.finalize(self, _close, opened, this_process())
+        self._file = _which(self._path)
+        self._close = weakref.finalize(self, opened.close)
         return opened
 
+    def _shut(self) -> None:
+        if self._close is not None:
+            self._close()
+        self._connection = self._close = None
+
     def _begin_anew(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._shut()
+        if _which(self._path) != self._file:
+            # Somebody else was quicker, and theirs is good.
+            return
         for ending in ("", "-wal", "-shm"):
             with suppress(OSError):
                 self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
 
 
-def _close(connection: sqlite3.Connection, process: object) -> None:
-    if process is this_process():
-        connection.close()
+def _which(path: Path) -> tuple[int, int] | None:
+    """Which file it is that has this name now."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _name(stage: StageName, digest: str) -> bytes:

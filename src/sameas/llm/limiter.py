@@ -150,6 +150,9 @@ class CentralRateLimiterService:
                 permit.failed(error)
             raise
         finally:
+            # A call that a closed loop left behind may end when another loop's calls are counted.
+            if self._loop is loop:
+                self._held -= 1
             await self._in_any_case(self._end(given, permit, listener=on_signal))
 
     def _bound(self) -> asyncio.AbstractEventLoop:
@@ -263,7 +266,6 @@ class CentralRateLimiterService:
         self._wake.set()
 
     async def _end(self, given: _Pass, permit: Permit, *, listener: Listener | None) -> None:
-        self._held -= 1
         used = given.grant.tokens if permit.actual_tokens is None else permit.actual_tokens
         try:
             await self._windows.settle(given.grant, used)

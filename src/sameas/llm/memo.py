@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from sameas.identity.canonical import join, sha256_hex
+from sameas.identity.errors import NotCanonical
 from sameas.llm.errors import CallRefused
 from sameas.llm.models import Ask, Reply
 from sameas.llm.usage import schema_text
@@ -118,7 +119,10 @@ def call_key(model: str, ask: Ask) -> str:
     said = [part for message in ask.messages for part in (message.role, message.content)]
     limits = (str(ask.max_output_tokens), str(float(ask.temperature)), str(ask.sample))
     # The schema as text: models write the parts of an object in the order in which the schema names them.
-    sent = join(str(WIRE_VERSION), model, ask.schema_name, schema_text(ask.schema), *limits, *said)
+    try:
+        sent = join(str(WIRE_VERSION), model, ask.schema_name, schema_text(ask.schema), *limits, *said)
+    except UnicodeEncodeError:
+        raise NotCanonical("holds a lone surrogate, which cannot be sent", "ask") from None
     return "sha256-" + sha256_hex(sent)
 
 

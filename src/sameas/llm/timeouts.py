@@ -213,7 +213,8 @@ async def within(
     the soft one.
     """
     task = asyncio.current_task()
-    assert task is not None
+    if task is None:
+        raise RuntimeError("the work of a stage needs a task that its hard limit can end: begin it with create_task")
     stopwatch = Stopwatch(limits, on_soft=on_soft)
     cancels = task.cancelling()
     token = _current.set(stopwatch)

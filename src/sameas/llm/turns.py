@@ -14,8 +14,9 @@ from sameas.llm.timeouts import paused
 
 # About what one reply and the next question take, seen from the event loop.
 APART = 0.008
-# Before it is known how long calls take.
+# Before it is known how long calls take: each, and all of them together.
 FIRST_APART = 0.003
+FIRST_TOGETHER = 0.1
 
 
 class Turns:
@@ -25,7 +26,7 @@ class Turns:
         if at_once is not None and at_once < 1:
             raise ValueError("at_once must be at least 1")
         self._free = None if at_once is None else asyncio.Semaphore(at_once)
-        self._apart = FIRST_APART
+        self._apart = min(FIRST_APART, FIRST_TOGETHER / (at_once or 1))
         # All of them together are apart by no more than half a call.
         self._share = 0.5 / (at_once or 1)
         self._latest = -math.inf
@@ -38,11 +39,14 @@ class Turns:
         with paused():
             await self._free.acquire()
             now = loop.time()
-            begins = self._latest = max(now, self._latest + self._apart)
+            apart = self._apart
+            begins = self._latest = max(now, self._latest + apart)
             try:
                 if begins > now:
                     await asyncio.sleep(begins - now)
             except BaseException:
+                # The moment that it does not use is the next one's.
+                self._latest -= apart
                 self._free.release()
                 raise
         return begins

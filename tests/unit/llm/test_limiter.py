@@ -686,3 +686,26 @@ def test_calls_that_were_under_way_together_and_are_refused_without_a_hint_make_
     first, later = run_jumping(go())
     assert 0.9 < first < 1.2
     assert 1.9 < later < 2.3
+
+
+def test_a_call_that_a_closed_loop_left_behind_is_not_counted_in_the_next() -> None:
+    limiter = CentralRateLimiterService(RateLimits(max_concurrent=2))
+
+    async def begin() -> None:
+        left = asyncio.ensure_future(call(limiter, lasting=100))
+        left._log_destroy_pending = False  # type: ignore[attr-defined]
+        while not limiter.held:
+            await asyncio.sleep(0)
+
+    async def go() -> tuple[int, int]:
+        async with limiter.slot("run", 1):
+            gc.collect()
+            inside = limiter.held
+        return inside, limiter.held
+
+    abandoned = asyncio.new_event_loop()
+    abandoned.run_until_complete(begin())
+    abandoned.close()
+    del abandoned
+    assert asyncio.run(go()) == (1, 0)
+    assert asyncio.run(go()) == (1, 0)

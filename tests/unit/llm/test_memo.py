@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from sameas.identity.errors import NotCanonical
 from sameas.llm.errors import CallRefused
 from sameas.llm.memo import SCOPE, CallMemo, call_key
 from sameas.llm.models import Message, ModelError
@@ -289,3 +290,8 @@ async def test_a_record_holds_the_reply_and_never_the_question(engine, memo):
     assert len(page.records) == 1
     assert "secret text" not in repr(page.records)
     assert page.records[0].about.tags == (f"model:{MODEL}",)
+
+
+def test_an_ask_that_cannot_be_written_has_no_key():
+    with pytest.raises(NotCanonical, match="lone surrogate"):
+        call_key(MODEL, an_ask(messages=(Message("user", "Acme \ud800 Berlin"),)))

@@ -2,6 +2,7 @@
 
 import asyncio
 from asyncio import TimerHandle
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
 import pytest
@@ -234,3 +235,95 @@ def test_a_warning_is_told_where_the_work_was_given_and_its_timer_keeps_nothing_
     assert warned == ["somebody"]
     assert timers
     assert all(about not in timer._context for timer in timers)
+
+
+async def timed(work: Callable[[], Awaitable[object]]) -> None:
+    """The work within the limits."""
+    await within("grounding", work, limits=LIMITS, on_soft=lambda: None)
+
+
+@pytest.mark.parametrize(("cancelled_at", "cleaning"), [(0.5, 0.0), (2.0, 0.0), (1.5, 1.0), (2.0, 1.0), (2.5, 1.0)])
+def test_who_is_cancelled_is_told_so_also_where_the_hard_limit_passes_as_well(
+    cancelled_at: float, cleaning: float
+) -> None:
+    async def work() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(cleaning)
+
+    async def go() -> tuple[bool, int]:
+        task = asyncio.ensure_future(timed(work))
+        asyncio.get_running_loop().call_later(cancelled_at, task.cancel)
+        await asyncio.wait({task})
+        return task.cancelled(), task.cancelling()
+
+    assert run_jumping(go()) == (True, 1)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(1, TimeoutError), (2, TimeoutError), (3, StageTimedOutError)])
+def test_a_time_out_around_a_stage_and_the_stage_s_own_are_told_apart(seconds: float, told: type[Exception]) -> None:
+    async def go() -> int:
+        with pytest.raises(told):
+            async with asyncio.timeout(seconds):
+                await timed(lambda: asyncio.sleep(50))
+        await asyncio.sleep(1)
+        task = asyncio.current_task()
+        return -1 if task is None else task.cancelling()
+
+    assert run_jumping(go()) == 0
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(1, TimeoutError), (2, StageTimedOutError), (3, StageTimedOutError)])
+def test_a_time_out_inside_a_stage_and_the_stage_s_own_are_told_apart(seconds: float, told: type[Exception]) -> None:
+    async def work() -> None:
+        async with asyncio.timeout(seconds):
+            await asyncio.sleep(50)
+
+    with pytest.raises(told):
+        run_jumping(timed(work))
+
+
+@pytest.mark.parametrize(("outer", "inner", "told"), [(2, 3, "grounding"), (3, 2, "chunking"), (2, 2, "grounding")])
+def test_of_stages_inside_each_other_the_one_whose_time_is_up_is_told(outer: int, inner: int, told: str) -> None:
+    def limits(seconds: int) -> StageTimeout:
+        return StageTimeout(seconds * 1_000, seconds * 1_000)
+
+    async def work() -> None:
+        await within("chunking", lambda: asyncio.sleep(50), limits=limits(inner), on_soft=lambda: None)
+
+    with pytest.raises(StageTimedOutError, match=told):
+        run_jumping(within("grounding", work, limits=limits(outer), on_soft=lambda: None))
+
+
+def test_work_that_will_not_be_ended_has_its_result_and_leaves_nothing_behind() -> None:
+    async def work() -> str:
+        try:
+            await asyncio.sleep(50)
+        except asyncio.CancelledError:
+            return "kept"
+        return ""
+
+    async def go() -> tuple[str, int, float | None]:
+        kept = await within("grounding", work, limits=LIMITS, on_soft=lambda: None)
+        await asyncio.sleep(1)
+        task = asyncio.current_task()
+        return kept, -1 if task is None else task.cancelling(), time_left()
+
+    assert run_jumping(go()) == ("kept", 0, None)
+
+
+def test_work_outside_of_a_task_is_refused() -> None:
+    async def go() -> str:
+        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def by_hand() -> None:
+            try:
+                timed(lambda: asyncio.sleep(0)).send(None)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at below
+                told.set_result(repr(error))
+
+        asyncio.get_running_loop().call_soon(by_hand)
+        return await told
+
+    assert "RuntimeError('the work of a stage needs a task" in run_jumping(go())

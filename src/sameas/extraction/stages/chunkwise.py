@@ -139,9 +139,12 @@ class _Run(Generic[T]):
         for chunk in queue:
             await self._do(chunk)
             # Work that never waits would keep everybody else, and a cancellation, from running.
-            if time.monotonic() >= self._yield_at:
+            ended = self._yield_at
+            if time.monotonic() >= ended:
                 await asyncio.sleep(0)
-                self._yield_at = time.monotonic() + _SLICE
+                # One slice for all workers: the first to come back begins the next.
+                if self._yield_at == ended:
+                    self._yield_at = time.monotonic() + _SLICE
 
     async def _do(self, chunk: Chunk) -> None:
         stage, bus = self._stage, self._bus

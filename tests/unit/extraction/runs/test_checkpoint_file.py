@@ -3,7 +3,9 @@
 import hashlib
 import multiprocessing
 import os
+import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -164,17 +166,19 @@ def test_a_folder_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> N
     assert kept.load("grounding", digest("a")) is None
 
 
-def test_who_holds_the_file_costs_a_checkpoint_and_little_time(path: Path) -> None:
+def test_who_holds_the_file_costs_a_checkpoint_and_little_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = CheckpointFile(path)
     kept.save("grounding", digest("a"), b"result")
     with opened(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
-        kept.save("grounding", digest("b"), b"result")
-        assert time.monotonic() - began < 5
+        for _ in range(200):
+            kept.save("grounding", digest("b"), b"result")
+        assert time.monotonic() - began < 10
         assert kept.load("grounding", digest("a")) == b"result"
         connection.execute("ROLLBACK")
     assert kept.load("grounding", digest("b")) is None
+    monkeypatch.setattr(kept, "_rests_until", 0.0)
     kept.save("grounding", digest("b"), b"result")
     assert kept.load("grounding", digest("b")) == b"result"
 
@@ -192,3 +196,169 @@ def test_a_full_disk_costs_a_checkpoint_only(path: Path) -> None:
 def test_only_digests_become_names(path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="64 hex"):
         CheckpointFile(path).save("grounding", name, b"")
+
+
+def test_a_row_whose_time_is_damaged_is_no_fault(path: Path) -> None:
+    kept = CheckpointFile(path)
+    for harm in ("'yesterday'", "x'00ff'", "1e300", "-1"):
+        kept.save("grounding", digest("a"), b"result")
+        with opened(path) as connection:
+            connection.execute(f"UPDATE checkpoints SET used_at = {harm}")
+        assert kept.load("grounding", digest("a")) == b"result"
+        with opened(path) as connection:
+            (kind,) = connection.execute("SELECT typeof(used_at) FROM checkpoints").fetchone()
+        assert kind == "integer"
+
+
+@pytest.mark.parametrize("text", [b"CREATE TABLE checkpoints", b"sqlite_autoindex_checkpoints_1"])
+def test_a_damaged_table_that_cannot_even_be_told_is_begun_anew(path: Path, text: bytes) -> None:
+    CheckpointFile(path).save("grounding", digest("a"), b"result")
+    good = path.read_bytes()
+    at = good.index(text)
+    for place in range(at, at + len(text)):
+        path.write_bytes(good[:place] + b"\xff" + good[place + 1 :])
+        kept = CheckpointFile(path)
+        assert kept.load("grounding", digest("a")) in (None, b"result")
+        kept.save("grounding", digest("b"), b"another")
+        kept.save("grounding", digest("b"), b"another")
+        assert kept.load("grounding", digest("b")) == b"another"
+
+
+def test_a_file_with_another_table_is_begun_anew(path: Path) -> None:
+    path.parent.mkdir()
+    with opened(path) as connection:
+        connection.execute("CREATE TABLE checkpoints (of TEXT, another TEXT, release TEXT)")
+    kept = CheckpointFile(path)
+    assert kept.load("grounding", digest("a")) is None
+    kept.save("grounding", digest("a"), b"result")
+    assert kept.load("grounding", digest("a")) == b"result"
+
+
+def test_processes_that_save_only_a_few_keep_the_bound(path: Path) -> None:
+    for number in range(300):
+        kept = CheckpointFile(path, max_bytes=100_000)
+        for part in range(3):
+            kept.save("grounding", digest(f"{number} {part}"), b"x" * 1_000)
+    assert path.stat().st_size <= 130_000
+    assert kept.load("grounding", digest("299 0")) is not None
+
+
+def test_large_rows_push_out_as_much_as_comes_with_them(path: Path) -> None:
+    kept = CheckpointFile(path, max_bytes=300_000)
+    for number in range(1_500):
+        kept.save("grounding", digest(f"small {number}"), b"x")
+    for number in range(100):
+        kept.save("grounding", digest(f"large {number}"), b"x" * 20_000)
+    assert path.stat().st_size <= 600_000
+    found = [number for number in range(100) if kept.load("grounding", digest(f"large {number}"))]
+    assert found == list(range(found[0], 100))
+    assert len(found) > 8
+
+
+def test_what_is_larger_than_the_bound_is_not_kept_and_pushes_nothing_out(path: Path) -> None:
+    kept = CheckpointFile(path, max_bytes=100_000)
+    kept.save("grounding", digest("a"), b"result")
+    for number in range(20):
+        kept.save("grounding", digest(f"large {number}"), b"x" * 1_000_000)
+    assert kept.load("grounding", digest("a")) == b"result"
+    assert kept.load("grounding", digest("large 19")) is None
+    assert sum(file.stat().st_size for file in path.parent.iterdir()) <= 200_000
+
+
+def test_a_row_almost_as_large_as_the_bound_is_there_after_it_was_saved(path: Path) -> None:
+    kept = CheckpointFile(path, max_bytes=200_000)
+    for number in range(10):
+        kept.save("grounding", digest(f"{number}"), b"x" * 150_000)
+        assert kept.load("grounding", digest(f"{number}")) is not None
+    assert path.stat().st_size <= 600_000
+
+
+def test_what_sqlite_will_not_take_costs_no_other_row(path: Path) -> None:
+    kept = CheckpointFile(path)
+    kept.save("grounding", digest("a"), b"result")
+    assert kept._connection is not None
+    kept._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000)
+    kept.save("grounding", digest("b"), b"x" * 5_000)
+    assert kept.load("grounding", digest("b")) is None
+    assert kept.load("grounding", digest("a")) == b"result"
+
+
+def test_a_file_that_was_taken_away_is_made_again(path: Path) -> None:
+    kept = CheckpointFile(path)
+    kept.save("grounding", digest("a"), b"result")
+    for file in list(path.parent.iterdir()):
+        file.unlink()
+    path.parent.rmdir()
+    for number in range(20):
+        kept.save("grounding", digest(str(number)), b"result")
+    assert CheckpointFile(path).load("grounding", digest("19")) == b"result"
+
+
+def test_who_finds_damage_late_leaves_the_new_file_alone(path: Path) -> None:
+    first, second = CheckpointFile(path), CheckpointFile(path)
+    first.save("grounding", digest("a"), b"result")
+    assert second.load("grounding", digest("a")) == b"result"
+    first._begin_anew()
+    first.save("grounding", digest("b"), b"another")
+    second._begin_anew()
+    assert CheckpointFile(path).load("grounding", digest("b")) == b"another"
+    assert second.load("grounding", digest("b")) == b"another"
+
+
+def test_what_a_child_writes_outlives_its_parent_s_end(path: Path) -> None:
+    kept = CheckpointFile(path)
+    kept.save("grounding", digest("a"), b"result")
+    context = multiprocessing.get_context("fork")
+    begun, go_on = context.Event(), context.Event()
+
+    def work() -> None:
+        kept.save("grounding", digest("before"), b"of the child")
+        begun.set()
+        assert go_on.wait(20)
+        kept.save("grounding", digest("after"), b"of the child")
+
+    child = context.Process(target=work)
+    child.start()
+    assert begun.wait(20)
+    if kept._connection is not None:
+        kept._connection.close()
+    CheckpointFile(path).save("grounding", digest("b"), b"another")
+    go_on.set()
+    child.join(20)
+    assert child.exitcode == 0
+    found = CheckpointFile(path)
+    assert found.load("grounding", digest("before")) == b"of the child"
+    assert found.load("grounding", digest("after")) == b"of the child"
+
+
+def test_a_child_forked_in_the_middle_of_another_thread_s_save_can_save(path: Path) -> None:
+    kept = CheckpointFile(path)
+    kept.save("grounding", digest("a"), b"result")
+    assert kept._connection is not None
+    inside, forked = threading.Event(), threading.Event()
+
+    def stay_a_while() -> int:
+        # SQLite calls it first when the file is locked for writing. Who forks may wait for this thread, and then nobody
+        # sets the event.
+        if not inside.is_set():
+            inside.set()
+            forked.wait(0.2)
+        return 0
+
+    def work() -> None:
+        signal.alarm(20)
+        kept.save("grounding", digest("child"), b"of the child")
+        assert kept.load("grounding", digest("child")) == b"of the child"
+
+    kept._connection.set_progress_handler(stay_a_while, 1)
+    thread = threading.Thread(target=kept.save, args=("grounding", digest("thread"), b"of the thread"))
+    thread.start()
+    assert inside.wait(20)
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    forked.set()
+    child.join(30)
+    thread.join(30)
+    assert child.exitcode == 0
+    assert CheckpointFile(path).load("grounding", digest("thread")) == b"of the thread"
+    assert CheckpointFile(path).load("grounding", digest("child")) == b"of the child"
