@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sameas.extraction.learning.demonyms import COUNTRIES, DEMONYMS, PLACE_TOKENS
+from sameas.extraction.learning.demonyms import COUNTRIES, DEMONYMS, PLACE_REACH
 from sameas.extraction.learning.edges import plain_names
 from sameas.extraction.learning.lexicon import NOBODY, Lexicon
 from sameas.extraction.learning.spans import (
@@ -20,7 +20,7 @@ from sameas.extraction.learning.spans import (
     SHORTENED,
     STOPWORDS,
     Span,
-    find_spans,
+    collect_spans,
 )
 from sameas.extraction.learning.tokens import Tokens
 
@@ -63,32 +63,25 @@ def _phrases(tokens: Tokens, lexicon: Lexicon, without: int) -> list[tuple[int, 
 
 def find_candidates(tokens: Tokens, lexicon: Lexicon, *, without: int = NOBODY) -> list[Span]:
     """All candidates, ordered by place; `without` leaves out what only that example knows."""
-    found = {(span.first, span.last, span.form): span for span in find_spans(tokens)}
-    lower = tokens.lower
-
-    def add(first: int, last: int, kind: int, form: str | None = None) -> None:
-        known = found.get((first, last, form))
-        kinds = known.kinds | kind if known else kind
-        found[(first, last, form)] = Span(first, last, kinds, form, known.value if known else None)
-
-    count = len(lower)
+    found = collect_spans(tokens)
+    lower, count = tokens.lower, len(tokens)
     for i, word in enumerate(lower):
         for j in range(i + 1, min(count, i + lexicon.reach.get(word, 0)) + 1):
             key = " ".join(lower[i:j])
             if lexicon.knows_value(key, without=without) or lexicon.knows_subject(key, without=without):
-                add(i, j, KNOWN)
+                found.add(i, j, KNOWN)
             for known in lexicon.aliases.get(key, ()):
                 if known.count_without(without) > 0:
-                    add(i, j, KNOWN, known.form)
-        if tokens.words[i][0].isupper():
-            for j in range(i + 1, min(count, i + PLACE_TOKENS) + 1):
+                    found.add(i, j, KNOWN, known.form)
+        if word in PLACE_REACH and tokens.words[i][0].isupper():
+            for j in range(i + 1, min(count, i + PLACE_REACH[word]) + 1):
                 key = " ".join(lower[i:j])
                 if key in DEMONYMS:
-                    add(i, j, PLACE, DEMONYMS[key])
+                    found.add(i, j, PLACE, DEMONYMS[key])
                 if key in COUNTRIES:
-                    add(i, j, PLACE)
+                    found.add(i, j, PLACE)
     for first, last in plain_names(tokens, lexicon, without=without):
-        add(first, last, PLAIN)
+        found.add(first, last, PLAIN)
     for first, last in _phrases(tokens, lexicon, without):
-        add(first, last, PHRASE)
-    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1], key[2] or ""))]
+        found.add(first, last, PHRASE)
+    return found.ordered()

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from sameas.extraction.learning.hashing import mix, salt, word
+from sameas.extraction.learning.hashing import lead, salt, slot, word
 from sameas.extraction.learning.lists import Lists
 from sameas.extraction.learning.spans import Span, sentence_starts
 from sameas.extraction.learning.tokens import Tokens, word_set
 
 _JOINING = word_set("and while whereas but und et y")
+_BREAKS = _JOINING | {";"}
 # What may follow a name in a list, in an address or before its own description: none of these is a verb.
 _NO_VERB = word_set("and or of the who which whose where und oder et y & s aged near , . ; : ( ) \" \u201d \u2019 '")
 _PRONOUNS = word_set("it he she they its his her their this these er sie es il elle")
 _SUBJECTS = _PRONOUNS | {"the"}
 _FARTHEST = 3
-_GAP, _GAP_OPENING, _GAP_FIRST, _ALL, _LISTED = (salt(f"c.{name}") for name in ("gap", "gapo", "gapf", "all", "list"))
+_GAP, _GAP_OPENING, _GAP_FIRST, _ALL = (slot(f"c.{name}") for name in ("gap", "gapo", "gapf", "all"))
+_LISTED = salt("c.list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ def find_clauses(tokens: Tokens, names: list[tuple[int, int]], lists: Lists | No
     number: list[int] = []
     opens = [0]
     for at in range(count):
-        if at and (at in begins or _begins(tokens, at, opens[-1], starts)):
+        near = at in starts or tokens.lower[at - 1] in _BREAKS
+        if at and (at in begins or (near and _begins(tokens, at, opens[-1], starts))):
             opens.append(at)
         number.append(len(opens) - 1)
     if not count:
@@ -92,17 +96,22 @@ def _opening(tokens: Tokens, at: int, names: Mapping[int, int]) -> int:
     return word("the") if first == "the" else word("other")
 
 
-def clause_features(clauses: Clauses, subject: Span, target: Span) -> list[int]:
+def clause_features(clauses: Clauses, subject: Span, target: Span) -> tuple[int, ...]:
     """Features of how far the subject's clause is from the object's, and how each of them opens."""
     there, here = clauses.number[subject.first], clauses.number[target.first]
     gap = max(-_FARTHEST, min(_FARTHEST, here - there)) + _FARTHEST
-    opening = clauses.openings[here]
     first = subject.first <= clauses.firsts[there] < subject.last
     listed = clauses.lists.has_both((subject.first, subject.last), (target.first, target.last))
-    return [
-        *([_LISTED] if listed else ()),
-        mix(_GAP, gap),
-        mix(_GAP_OPENING, mix(gap, opening)),
-        mix(_GAP_FIRST, mix(gap, first)),
-        mix(_ALL, mix(mix(gap, opening), first)),
-    ]
+    return _features(gap, clauses.openings[here], first=first, listed=listed)
+
+
+@lru_cache(maxsize=4096)
+def _features(gap: int, opening: int, *, first: bool, listed: bool) -> tuple[int, ...]:
+    led = lead(gap)
+    return (
+        *((_LISTED,) if listed else ()),
+        _GAP ^ gap,
+        _GAP_OPENING ^ led ^ opening,
+        _GAP_FIRST ^ led ^ first,
+        _ALL ^ lead(led ^ opening) ^ first,
+    )

@@ -20,7 +20,7 @@ _NAMES = "January February March April May June July August September October No
 MONTHS = tuple(_NAMES.split())
 _DATATYPES = frozenset(reader.XSD + name for name in ("date", "dateTime", "gYearMonth", "gYear"))
 _PARTS = re.compile(r"(?P<sign>-?)(?P<year>\d{4,})(?:-(?P<month>\d\d))?(?:-(?P<day>\d\d))?")
-_YEAR = re.compile(r"(?<!\d[.,/])\b(?:1\d{3}|20\d\d|21\d\d)(?![\w%]|[.,]\d)")
+_YEAR = re.compile(r"\b(?=[12])(?<!\d[.,/])(?:1\d{3}|20\d\d|21\d\d)(?![\w%]|[.,]\d)")
 _SEASON = re.compile(r"\d\d(\d\d)-(\d\d)")
 _NUMERIC = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d\d)")
 _CENTURY = 100

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+
+class Mention(msgspec.Struct, frozen=True):
     """Characters of the sentence, and the normal form that they stand for where it differs."""
 
     text: str
@@ -30,8 +31,7 @@ class Mention:
         return self.start < other.end and other.start < self.end
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedTriple:
+class LearnedTriple(msgspec.Struct, frozen=True):
     """A fact read from a sentence: both ends have their place in it."""
 
     property: str

@@ -47,4 +47,7 @@ def _read(table: str) -> tuple[dict[str, str], frozenset[str]]:
 
 
 DEMONYMS, COUNTRIES = _read(_TABLE)
-PLACE_TOKENS = 3
+# From the first word of a place to the number of words of the longest that begins so.
+PLACE_REACH: dict[str, int] = {}
+for _words in (name.split() for name in (*DEMONYMS, *COUNTRIES)):
+    PLACE_REACH[_words[0]] = max(len(_words), PLACE_REACH.get(_words[0], 0))

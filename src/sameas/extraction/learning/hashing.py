@@ -1,6 +1,7 @@
 """Features as 32-bit numbers: the same on every machine and under every hash seed, and no text is kept.
 
-`salt` makes the number of a template, `word` that of a word, `mix` joins two numbers.
+`salt` makes the number of a template, `word` that of a word; `lead(one) ^ other` is the number of both, and the order
+matters. What leads often is kept as its `lead`: a sentence has thousands of features.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ def word(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def mix(left: int, right: int) -> int:
-    """One number from two; the order matters."""
-    return (left * 1000003 ^ right) & _MASK
+def lead(number: int) -> int:
+    """A number as the first of two that are joined."""
+    return number * 1000003 & _MASK
+
+
+def slot(name: str) -> int:
+    """A feature template, ready to be joined with what fills it."""
+    return lead(salt(name))

@@ -66,11 +66,15 @@ class Lexicon:
 
     def knows_subject(self, key: str, *, without: int = NOBODY) -> bool:
         """Whether another example has this subject."""
-        return any(known.count_without(without) > 0 for known in self.subjects.get(key, ()))
+        return key in self.subjects and _is_elsewhere(self.subjects[key], without)
 
     def knows_value(self, key: str, *, without: int = NOBODY) -> bool:
         """Whether another example has this value, of any property."""
-        return any(known.count_without(without) > 0 for known in self.values.get(key, ()))
+        return key in self.values and _is_elsewhere(self.values[key], without)
+
+
+def _is_elsewhere(knowns: tuple[Known, ...], without: int) -> bool:
+    return any(known.count_without(without) > 0 for known in knowns)
 
 
 def key_of(text: str) -> str:

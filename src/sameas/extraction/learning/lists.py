@@ -36,7 +36,7 @@ class Lists:
 
     def has_both(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
         """Whether two places are members of one list."""
-        return any((span.first, span.last) == other for span in self.found.get(one, ()))
+        return one in self.found and any((span.first, span.last) == other for span in self.found[one])
 
 
 def find_lists(tokens: Tokens, spans: Sequence[Span]) -> Lists:

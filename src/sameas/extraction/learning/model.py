@@ -29,6 +29,7 @@ from sameas.extraction.learning.object_features import object_features
 from sameas.extraction.learning.spans import KNOWN, SHORTENED, Span
 from sameas.extraction.learning.styles import SORTS, sort_of
 from sameas.extraction.learning.subject_features import (
+    Standing,
     SubjectFeatures,
     absent_feature,
     pair_features,
@@ -43,8 +44,11 @@ _FLOOR = 0.004
 _PAIRS = 24
 _SECOND_SUBJECT = 0.45
 _LONGEST = 2000
+_SORT_ROWS = {sort: i for i, sort in enumerate(SORTS)}
 
 Rows = list[tuple[str, list[tuple[str, str, int]]]]
+# A subject, its weight as seen from an object, where it stands from there, and what sort of thing it is.
+_Beside = tuple[Mention, float, Standing, Sequence[int]]
 
 
 class ModelContent(msgspec.Struct, frozen=True):
@@ -113,14 +117,15 @@ class LearnedModel:
         width = len(self.properties)
         small = np.frombuffer(content.object_weights, np.int8).reshape(len(keys), width)
         scales = np.array(content.object_scales, np.float32)
-        # The last row is for candidates none of whose features is known.
-        self._weights = np.vstack([small.astype(np.float32) * scales, np.zeros((1, width), np.float32)])
-        self._row = {key: i for i, key in enumerate(keys)}
+        # The first row is for candidates none of whose features is known.
+        self._weights = np.vstack([np.zeros((1, width), np.float32), small.astype(np.float32) * scales])
+        self._row = {key: i for i, key in enumerate(keys, 1)}
         subject_keys = np.frombuffer(content.subject_keys, np.uint32).tolist()
         subject_weights = np.frombuffer(content.subject_weights, np.float16).astype(np.float64).tolist()
         self._subject: dict[int, float] = dict(zip(subject_keys, subject_weights, strict=True))
         self._carried = frozenset((name, end) for name, end in content.carried)
-        self._takes = {sort: np.array([sort in sorts for sorts in content.sorts], bool) for sort in SORTS}
+        # A row for each sort, a column for each property.
+        self._takes = np.array([[sort in sorts for sorts in content.sorts] for sort in SORTS], bool)
         self._names = [word(name) for name in self.properties]
 
     def extract(self, sentence: str) -> list[LearnedTriple]:
@@ -148,22 +153,23 @@ class LearnedModel:
         if not spans or not self.properties:
             return []
         scores = self._object_scores(tokens, spans)
-        scores *= np.array([self._takes[sort_of(span)] for span in spans])
-        places, columns = np.nonzero(scores >= bar.best)
-        order = np.lexsort((columns, places, -scores[places, columns]))[:_PAIRS]
-        if not len(order):
+        scores *= self._takes[[_SORT_ROWS[sort_of(span)] for span in spans]]
+        likely = np.flatnonzero(scores >= bar.best)
+        if not len(likely):
             return []
+        # The best first; of equals the one that stands first.
+        ranked = sorted(zip((-scores.ravel()[likely]).tolist(), likely.tolist(), strict=True))[:_PAIRS]
         chooser = _Chooser(tokens, subject_features(tokens, spans, self._lexicon), self._subject)
         guesses: list[LearnedTriple] = []
         best = 0.0
-        for n in order.tolist():
-            score = float(scores[places[n], columns[n]])
+        for less, at in ranked:
+            score = -less
             # A subject only lowers the confidence: what comes now can be neither the best nor above the
             # other bar.
             if score < bar.other and score <= best:
                 break
-            target, column = spans[places[n]], int(columns[n])
-            name = self.properties[column]
+            place, column = divmod(at, len(self.properties))
+            target, name = spans[place], self.properties[column]
             mention = self._object_mention(tokens, target, name)
             for subject, share in chooser.subjects_of(target, self._names[column]):
                 if fold(subject.value) != fold(mention.value):
@@ -179,16 +185,15 @@ class LearnedModel:
 
     def _object_scores(self, tokens: Tokens, spans: list[Span]) -> NDArray[np.float32]:
         features = object_features(tokens, spans, self._lexicon, self._cues)
-        row_of = self._row
-        none = len(row_of)
+        row_of = self._row.get
         flat: list[int] = []
         starts = []
         for row in features.rows:
             starts.append(len(flat))
-            flat.append(none)
-            flat += [row_of[key] for key in row if key in row_of]
-        sums = np.add.reduceat(self._weights[flat], starts, axis=0)
-        shared = [row_of[key] for key in features.shared if key in row_of]
+            flat.append(0)
+            flat += filter(None, map(row_of, row))
+        sums = np.add.reduceat(self._weights.take(flat, axis=0), starts, axis=0)
+        shared = list(filter(None, map(row_of, features.shared)))
         sums += self._weights[shared].sum(axis=0)
         found: NDArray[np.float32] = np.float32(0.5) * (np.float32(1) + np.tanh(np.float32(0.5) * sums))
         return found
@@ -222,28 +227,29 @@ class _Chooser:
     """Chooses subjects in one sentence; what does not depend on the object or property is weighed once."""
 
     def __init__(self, tokens: Tokens, subjects: SubjectFeatures, weights: dict[int, float]) -> None:
-        self._tokens = tokens
         self._subjects = subjects
+        self._mentions = [_mention(tokens, span) for span in subjects.spans]
         self._weigh = weights.get
         self._static = [self._sum(row) for row in subjects.rows]
         self._absent = self._sum(subjects.absent)
-        self._beside: dict[tuple[int, int], list[tuple[Span, float, tuple[str, int, int], Sequence[int]]]] = {}
+        self._beside: dict[tuple[int, int], list[_Beside]] = {}
 
     def _sum(self, row: Sequence[int]) -> float:
-        weigh = self._weigh
-        return sum([weigh(key, 0.0) for key in row])
+        return sum(filter(None, map(self._weigh, row)), 0.0)
 
-    def _seen_from(self, target: Span) -> list[tuple[Span, float, tuple[str, int, int], Sequence[int]]]:
+    def _seen_from(self, target: Span) -> list[_Beside]:
         at = (target.first, target.last)
         found = self._beside.get(at)
         if found is None:
             found = self._beside[at] = []
             subjects = self._subjects
-            for span, base, look in zip(subjects.spans, self._static, subjects.looks, strict=True):
+            for span, mention, base, look in zip(
+                subjects.spans, self._mentions, self._static, subjects.looks, strict=True
+            ):
                 if (span.first, span.last) != at:
                     place = place_of(span, target, subjects.names)
                     pair = pair_features(place, span.kinds) + clause_features(subjects.clauses, span, target)
-                    found.append((span, base + self._sum(pair), place, look))
+                    found.append((mention, base + self._sum(pair), place, look))
         return found
 
     def subjects_of(self, target: Span, name: int) -> list[tuple[Mention, float]]:
@@ -256,7 +262,7 @@ class _Chooser:
         top = max(scores)
         powers = [math.exp(score - top) for score in scores]
         total = sum(powers)
-        return _pool(self._tokens, [item[0] for item in seen], [power / total for power in powers[1:]])
+        return _pool([item[0] for item in seen], [power / total for power in powers[1:]])
 
 
 def _mention(tokens: Tokens, span: Span) -> Mention:
@@ -264,17 +270,18 @@ def _mention(tokens: Tokens, span: Span) -> Mention:
     return Mention(tokens.text[start:end], start, end, span.form)
 
 
-def _pool(tokens: Tokens, spans: Sequence[Span], shares: Sequence[float]) -> list[tuple[Mention, float]]:
+def _pool(mentions: Sequence[Mention], shares: Sequence[float]) -> list[tuple[Mention, float]]:
     """The likeliest subject, mentions of one name taken together, and others nearly as likely."""
     total: dict[str, float] = defaultdict(float)
     best: dict[str, tuple[float, Mention]] = {}
-    for span, share in zip(spans, shares, strict=True):
-        mention = _mention(tokens, span)
+    for mention, share in zip(mentions, shares, strict=True):
         key = mention.value.lower()
         total[key] += share
         if key not in best or share > best[key][0]:
             best[key] = (share, mention)
-    ranked = sorted(total, key=lambda key: (-total[key], best[key][1].start, key))
+    least = min(_SECOND_SUBJECT, max(total.values(), default=0.0))
+    likely = [key for key, share in total.items() if share >= least]
+    ranked = sorted(likely, key=lambda key: (-total[key], best[key][1].start, key))
     kept: list[tuple[Mention, float]] = []
     for key in ranked:
         mention = best[key][1]

@@ -232,7 +232,7 @@ class _Collector:
             pair = pair_features(place, span.kinds)
             if self.with_clauses:
                 pair += clause_features(subjects.clauses, span, target)
-            out.subject_rows.append(row + pair + property_features(place, look, name))
+            out.subject_rows.append([*row, *pair, *property_features(place, look, name)])
             out.subject_right.append(right)
         out.subject_rows.append([*subjects.absent, absent_feature(name)])
         out.subject_right.append(not found)

@@ -17,7 +17,9 @@ from sameas.extraction.graph import Mention
 from sameas.extraction.learning.tokens import word_set
 from sameas.extraction.lexicon import quantities as reader
 
-_DIGITS = re.compile(r"(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<thousand>k\b)?", re.ASCII)
+_DIGITS = re.compile(
+    r"\b(?=\d)(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<thousand>k\b)?", re.ASCII
+)
 _PIECE = re.compile("\\d(?:[\\d.,'\\s\u00a0\u202f\u2009]*\\d)?|[^\\W\\d_]+")
 _UNIT = re.compile(r"\s?-?\s?(?P<unit>[^\W\d_]{1,14}(?:/[^\W\d_]{1,6}|[²³23](?!\w))?)")
 _BETWEEN = " -\u00a0\u202f"

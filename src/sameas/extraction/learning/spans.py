@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from sameas.extraction.chunking import sentence_spans
 from sameas.extraction.learning.caseless import caseless_names
@@ -54,8 +55,7 @@ _NAME_PIECES = (3, 5)
 _ABBREVIATION = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Tokens first to last (not included) of a sentence, the forms they have, and what they say where that
     is known.
     """
@@ -70,7 +70,7 @@ class Span:
 _STOPS = frozenset(".!?。！？")  # noqa: RUF001
 
 
-class _Collector:
+class Spans:
     """Spans found so far, one for each place and normal form."""
 
     def __init__(self) -> None:
@@ -82,9 +82,12 @@ class _Collector:
             key = (first, last, form)
             self.found[key] = self.found.get(key, 0) | kind
 
-    def spans(self) -> list[Span]:
-        ordered = sorted(self.found.items(), key=lambda item: (item[0][0], item[0][1], item[0][2] or ""))
-        return [Span(a, b, kinds, form, None if form else self.values.get((a, b))) for (a, b, form), kinds in ordered]
+    def ordered(self) -> list[Span]:
+        ordered = sorted(self.found, key=lambda key: (key[0], key[1], key[2] or ""))
+        return [
+            Span(a, b, self.found[(a, b, form)], form, self.values.get((a, b)) if form is None else None)
+            for a, b, form in ordered
+        ]
 
 
 def sentence_starts(tokens: Tokens) -> frozenset[int]:
@@ -151,7 +154,7 @@ def _gap(tokens: Tokens, first: int, last: int) -> int:
     return level
 
 
-def _add_name(tokens: Tokens, out: _Collector, first: int, last: int, kind: int) -> None:
+def _add_name(tokens: Tokens, out: Spans, first: int, last: int, kind: int) -> None:
     lower = tokens.lower
     out.add(first, last, kind)
     if last - first > 1 and lower[first] in _ARTICLES:
@@ -164,7 +167,7 @@ def _add_name(tokens: Tokens, out: _Collector, first: int, last: int, kind: int)
             out.add(first, last + 1, kind)
 
 
-def _names(tokens: Tokens, out: _Collector) -> None:
+def _names(tokens: Tokens, out: Spans) -> None:
     lower = tokens.lower
     runs = []
     begins = sentence_starts(tokens)
@@ -199,7 +202,7 @@ def _names(tokens: Tokens, out: _Collector) -> None:
                 out.add(last - 1, end, MIXED)
 
 
-def _pieces(tokens: Tokens, out: _Collector, first: int, last: int) -> None:
+def _pieces(tokens: Tokens, out: Spans, first: int, last: int) -> None:
     words = tokens.words
     size = last - first
     if size == 1:
@@ -215,14 +218,14 @@ def _pieces(tokens: Tokens, out: _Collector, first: int, last: int) -> None:
         out.add(first, last, SHORTENED, f"{names[0]} {names[-1]}")
 
 
-def _openings(tokens: Tokens, out: _Collector) -> None:
+def _openings(tokens: Tokens, out: Spans) -> None:
     _opening(tokens, out, 1 if tokens.lower[0] in _QUOTES else 0)
     for i in range(1, len(tokens) - 1):
         if tokens.words[i] in ".!?" and tokens.words[i + 1][0].isupper() and len(tokens.words[i - 1]) > _ABBREVIATION:
             _opening(tokens, out, i + 1)
 
 
-def _opening(tokens: Tokens, out: _Collector, start: int) -> None:
+def _opening(tokens: Tokens, out: Spans, start: int) -> None:
     """What a sentence begins with, up to its verb: `The northern fur seal`."""
     lower = tokens.lower
     if start >= len(lower) or lower[start] in _OPENERS:
@@ -239,7 +242,7 @@ def _opening(tokens: Tokens, out: _Collector, start: int) -> None:
                 break
 
 
-def _enclosed(tokens: Tokens, out: _Collector) -> None:
+def _enclosed(tokens: Tokens, out: Spans) -> None:
     quoted = [(mention.start, mention.end) for mention in find_quotes(tokens.text)]
     quoted += [found.span(1) for found in _BACKTICKED.finditer(tokens.text)] if "`" in tokens.text else []
     for start, end in quoted:
@@ -258,7 +261,7 @@ def _enclosed(tokens: Tokens, out: _Collector) -> None:
             bracket = None
 
 
-def _values(tokens: Tokens, out: _Collector) -> None:
+def _values(tokens: Tokens, out: Spans) -> None:
     at_start = {start: i for i, start in enumerate(tokens.starts)}
     at_end = {end: i + 1 for i, end in enumerate(tokens.ends)}
     dated: set[int] = set()
@@ -289,7 +292,12 @@ STOPWORDS = word_set(
 
 def find_spans(tokens: Tokens) -> list[Span]:
     """All spans of a sentence, ordered by place."""
-    out = _Collector()
+    return collect_spans(tokens).ordered()
+
+
+def collect_spans(tokens: Tokens) -> Spans:
+    """All spans of a sentence, for others to add to."""
+    out = Spans()
     if len(tokens):
         _names(tokens, out)
         _openings(tokens, out)
@@ -297,4 +305,4 @@ def find_spans(tokens: Tokens) -> list[Span]:
         _values(tokens, out)
         for first, last in caseless_names(tokens):
             out.add(first, last, PLAIN)
-    return out.spans()
+    return out

@@ -39,15 +39,10 @@ class Tokens:
 
 def tokenize(text: str) -> Tokens:
     """Cut a sentence into tokens; nothing is changed, so that offsets hold in the text as given."""
-    words: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for match in _TOKEN.finditer(text):
-        words.append(match.group())
-        starts.append(match.start())
-        ends.append(match.end())
-    lower = tuple(word.lower() for word in words)
-    return Tokens(text, tuple(words), lower, tuple(starts), tuple(ends))
+    places = [match.span() for match in _TOKEN.finditer(text)]
+    words = tuple([text[start:end] for start, end in places])
+    lower = tuple(map(str.lower, words))
+    return Tokens(text, words, lower, tuple([start for start, _ in places]), tuple([end for _, end in places]))
 
 
 def is_unspaced(sign: str) -> bool:

@@ -19,6 +19,7 @@ _QUOTED = re.compile(
         for left, right in _PAIRS
     )
 )
+_MARK = re.compile(f"[{''.join(left for left, _ in _PAIRS)}]")
 # A straight single quote is an apostrophe as often: it has to open a word, not stand for what is left out of one, and
 # not close behind a plural that goes on ("the owners' club").
 _STRAIGHT = re.compile(
@@ -29,8 +30,9 @@ _STRAIGHT = re.compile(
 
 def find_quotes(text: str) -> Iterator[Mention]:
     """Every quoted value, without its marks and without a comma or stop that the style put inside them."""
+    quoted = _QUOTED.finditer(text) if _MARK.search(text) else ()
     straight = _STRAIGHT.finditer(text) if "'" in text else ()
-    for match in chain(_QUOTED.finditer(text), straight):
+    for match in chain(quoted, straight):
         group = match.lastindex or 0
         said = match[group]
         inner = said.strip().rstrip(",.;")
