@@ -12,10 +12,9 @@ from contextlib import asynccontextmanager
 
 from sameas.llm.timeouts import paused
 
-# About what one reply and the next question take, seen from the event loop.
-APART = 0.008
-# Before it is known how long calls take: each, and all of them together.
-FIRST_APART = 0.003
+# Longer moments gain no time, and a processor that rests between two replies is slower for both.
+APART = 0.003
+# All of them together, before it is known how long calls take.
 FIRST_TOGETHER = 0.1
 
 
@@ -26,7 +25,7 @@ class Turns:
         if at_once is not None and at_once < 1:
             raise ValueError("at_once must be at least 1")
         self._free = None if at_once is None else asyncio.Semaphore(at_once)
-        self._apart = min(FIRST_APART, FIRST_TOGETHER / (at_once or 1))
+        self._apart = min(APART, FIRST_TOGETHER / (at_once or 1))
         # All of them together are apart by no more than half a call.
         self._share = 0.5 / (at_once or 1)
         self._latest = -math.inf
