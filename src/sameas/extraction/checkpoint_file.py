@@ -41,6 +41,7 @@ _OLDEST = "SELECT number, ifnull(length(data), 0) FROM checkpoints ORDER BY numb
 _DROP = "DELETE FROM checkpoints WHERE number <= ?"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_CACHE_KIB = 256
 _BUSY_SECONDS = 0.1
 # Who was kept waiting once does not ask again at once: there are others on the event loop.
 _REST_SECONDS = 1.0
@@ -169,8 +170,9 @@ class CheckpointFile:
         self._file = _which(self._path)
         opened = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            for statement in ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = WAL", _TABLE):
-                opened.execute(statement)
+            for setting in ("synchronous = OFF", f"cache_size = -{_CACHE_KIB}", "journal_mode = WAL"):
+                opened.execute(f"PRAGMA {setting}")
+            opened.execute(_TABLE)
         except BaseException:
             opened.close()
             raise

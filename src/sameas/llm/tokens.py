@@ -21,8 +21,10 @@ _OLDER = re.compile(r"gpt-(?:3\.5|4(?!o|\.\d))")
 # Merging pairs takes the square of a piece's length: a run without a break (Chinese, base64, blanks) is cut first.
 _WINDOW = 32
 _LONG_RUN = re.compile(rf"\S{{{_WINDOW + 1},}}|\s{{{_WINDOW + 1},}}")
-# The encoding remembers every piece it has seen, up to a million, at 250 bytes; this many are the words of most texts.
-_PIECES_KEPT = 4_000
+# This many are the words of most texts, at 100 bytes.
+_WORDS_KEPT = 4_000
+# The encoding itself remembers every piece it has seen, up to a million, at 250 bytes.
+_PIECES_KEPT = 1_000
 _NOT_ALONE = 0
 # What goes out with every chunk is asked for again soon; the chunks themselves only push one another out.
 _TEXTS_KEPT = 32
@@ -70,7 +72,7 @@ class _Words(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         count = self._exact(f" {word}") if word and _stands_alone(word) else _NOT_ALONE
-        if len(self) >= _PIECES_KEPT:
+        if len(self) >= _WORDS_KEPT:
             self.clear()
         if len(word) <= _WINDOW:
             self[word] = count

@@ -66,6 +66,7 @@ def test_counting_by_words_is_exact(encoding, text):
 
 def test_memory_does_not_grow_with_the_texts_that_were_counted(monkeypatch):
     monkeypatch.setattr(tokens, "_PIECES_KEPT", 10)
+    monkeypatch.setattr(tokens, "_WORDS_KEPT", 10)
     counter = TokenCounter()
     for number in range(20):
         counter.count(f"one{number} two{number} three{number}")

@@ -141,7 +141,7 @@ def test_whoever_is_cancelled_at_whatever_moment_leaves_its_turn(seed: int) -> N
         loop = asyncio.get_running_loop()
         calls = [asyncio.ensure_future(call(turns, lasting=chance.choice([0, 0.001, 0.5]))) for _ in range(40)]
         for one in calls:
-            loop.call_later(chance.choice([0, FIRST_APART / 2, FIRST_APART, 0.01, 0.4, 2]), one.cancel)
+            loop.call_later(chance.choice([0, APART / 2, APART, 0.01, 0.4, 2]), one.cancel)
         await asyncio.gather(*calls, return_exceptions=True)
         return await free(turns, at_once=3)
 
@@ -161,7 +161,7 @@ def test_a_moment_of_somebody_who_left_is_not_waited_for() -> None:
         await turns.take()
         return now() - before
 
-    assert run_jumping(go()) <= FIRST_APART + 1e-9
+    assert run_jumping(go()) <= APART + 1e-9
 
 
 def test_waiting_for_a_turn_and_for_its_moment_is_no_work() -> None:
