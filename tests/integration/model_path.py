@@ -29,6 +29,8 @@ from tests.servers.model_oracle import Fact, Oracle
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.company import EX, ONTOLOGY, company_index
 
+from .model_interfaces import opened
+
 CHUNKS = ChunkSettings(window=20, limit=400)
 PLENTY = RateLimits(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_000, max_concurrent=4)
 QUICK = Backoff(first=0.01, longest=0.05)
@@ -115,10 +117,14 @@ async def model_path(
     second: bool | ModelServer = False,
     limiter: CentralRateLimiterService | None = None,
     lease: float = 30.0,
+    interface: str = "compatible",
 ) -> AsyncIterator[ModelPath]:
     """Everything real but the model: SQLite, files, HTTP on loopback."""
     root = server if isinstance(server, str) else server.url
-    model = open_model(f"{root}#tiny", timeout=timeout, price=price)
+    if isinstance(server, ModelServer) and interface != "compatible":
+        model = opened(server, interface, timeout=timeout, price=price)
+    else:
+        model = open_model(f"{root}#tiny", timeout=timeout, price=price)
     there = second.url if isinstance(second, ModelServer) else root
     other = open_model(f"{there}#second", timeout=timeout, price=price) if second else None
     async with open_async_store(f"sqlite:///{home}/sameas.db") as store:

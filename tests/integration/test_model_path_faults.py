@@ -42,7 +42,7 @@ from tests.servers.model_server import ModelServer
 from .model_path import ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
 from .model_path_process import extract, killed_at_the_end
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("providers")]
 
 CHUNKS = 6
 BAD = 2
@@ -93,13 +93,14 @@ FAULTS: dict[str, tuple[Step, str, int]] = {
 }
 
 
+@pytest.mark.parametrize("interface", ["compatible", "anthropic", "google"])
 @pytest.mark.parametrize("name", FAULTS)
 async def test_a_bad_chunk_is_named_the_others_are_done_and_the_next_request_does_the_rest(
-    server: ModelServer, name: str, tmp_path: Path
+    server: ModelServer, name: str, interface: str, tmp_path: Path
 ) -> None:
     step, code, tries = FAULTS[name]
     server.rescript(bad_at(step))
-    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=0.6) as path:
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=0.6, interface=interface) as path:
         part = await path.extract(document(CHUNKS))
         assert [(gap.stage, gap.chunk_index) for gap in part.metadata.missing] == [("entity_extraction", BAD)]
         assert part.metadata.missing[0].code == code

@@ -109,8 +109,7 @@ class Oracle:
 
 def asked(call: Call) -> str:
     """The question: examples stand before it, and in a repair more is said after it."""
-    said = [str(message["content"]) for message in call.body["messages"] if message["role"] == "user"]
-    return next(one for one in reversed(said) if _FENCED.search(one))
+    return next(one for one in reversed(call.said) if _FENCED.search(one))
 
 
 def _lines(pattern: re.Pattern[str], text: str) -> list[str]:

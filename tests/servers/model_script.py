@@ -13,6 +13,14 @@ Finish = Literal["stop", "length", "refusal"]
 Break = Literal["reset", "close"]
 
 
+_NAMES = {
+    frozenset({"entities", "values"}): "EntityReply",
+    frozenset({"entities", "relations"}): "JointReply",
+    frozenset({"relations"}): "RelationReply",
+    frozenset({"supported"}): "GroundingReply",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request as the server saw it."""
@@ -39,11 +47,16 @@ class Call:
         return "\n".join(_text(m["content"]) for m in self.body["messages"] if m["role"] in ("system", "developer"))
 
     @property
+    def said(self) -> list[str]:
+        """All that the user says."""
+        if self.interface == "google":
+            return [_text(one["parts"]) for one in self.body["contents"] if one.get("role", "user") == "user"]
+        return [_text(one["content"]) for one in self.body["messages"] if one["role"] == "user"]
+
+    @property
     def user(self) -> str:
         """The last thing the user says."""
-        if self.interface == "google":
-            return _text(self.body["contents"][-1]["parts"])
-        return _text([m for m in self.body["messages"] if m["role"] == "user"][-1]["content"])
+        return self.said[-1]
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
@@ -58,8 +71,9 @@ class Call:
 
     @property
     def schema_name(self) -> str:
-        """The name of the schema, where the interface carries one."""
-        return str((self.body.get("response_format") or {}).get("json_schema", {}).get("name") or "")
+        """The name of the schema; where the interface carries none, the name of what has these parts."""
+        named = (self.body.get("response_format") or {}).get("json_schema", {}).get("name")
+        return str(named or _NAMES.get(frozenset((self.schema or {}).get("properties", ())), ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
