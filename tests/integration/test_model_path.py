@@ -393,6 +393,36 @@ async def test_examples_are_shown_by_likeness_and_never_found_in_the_result(
         assert {one.code for one in found.graph.rejected} == {"not_in_text"}
 
 
+async def test_each_chunk_is_shown_the_example_that_is_most_like_it(server: ModelServer, tmp_path: Path) -> None:
+    from sameas.extraction.learned import schema_of
+    from sameas.extraction.learning.examples import parse_examples
+    from sameas.extraction.prompted import ModelExtractor
+
+    work = "Zoe Stone works for Hooli Robotics."
+    capital = "Rome is the capital of Italy."
+    lines = [
+        f'{{"text": "{work}", "triples": [["Zoe Stone", "works for", "Hooli Robotics"]]}}',
+        f'{{"text": "{capital}", "triples": [["Italy", "capital", "Rome"]]}}',
+    ]
+    other = "Paris, they say, is the capital of France."
+    async with model_path(server, tmp_path) as path:
+        path.extractor = ModelExtractor(
+            INDEX,
+            path.model,
+            control=path.extractor._control,
+            settings=PromptSettings(examples=1),
+            examples=parse_examples(lines, schema_of(INDEX)),
+        )
+        found = await path.extract(document(2, changed={1: other}))
+    assert found.metadata.chunks == 2
+    shown = {asked(call).split("\n")[2]: call.said[0] for call in server.calls if call.schema_name == "EntityReply"}
+    assert set(shown) == {sentence(0), other}
+    assert work in shown[sentence(0)]
+    assert capital not in shown[sentence(0)]
+    assert capital in shown[other]
+    assert work not in shown[other]
+
+
 @pytest.mark.parametrize("mode", ["two-stage", "joint"])
 async def test_the_oracle_needs_nothing_but_the_prompt(
     server: ModelServer, tmp_path: Path, mode: Literal["two-stage", "joint"]
