@@ -7,7 +7,8 @@ moment after the one before it, as long as that moment is short beside the calls
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from sameas.llm.timeouts import paused
@@ -29,15 +30,17 @@ class Turns:
         # All of them together are apart by no more than half a call.
         self._share = 0.5 / (at_once or 1)
         self._latest = -math.inf
+        # The loop's; a turn may be given back when that is closed.
+        self._clock: Callable[[], float] = time.monotonic
 
     async def take(self) -> float:
         """Wait for a turn; when it began, by the clock of the loop."""
         if self._free is None:
             return 0.0
-        loop = asyncio.get_running_loop()
+        self._clock = asyncio.get_running_loop().time
         with paused():
             await self._free.acquire()
-            now = loop.time()
+            now = self._clock()
             apart = self._apart
             begins = self._latest = max(now, self._latest + apart)
             try:
@@ -52,8 +55,7 @@ class Turns:
 
     def give_back(self, began: float) -> None:
         if self._free is not None:
-            took = asyncio.get_running_loop().time() - began
-            self._apart = min(APART, took * self._share)
+            self._apart = min(APART, (self._clock() - began) * self._share)
             self._free.release()
 
 

@@ -183,3 +183,18 @@ def test_waiting_for_a_turn_and_for_its_moment_is_no_work() -> None:
         return told
 
     assert run_jumping(go()) == "done"
+
+
+def test_a_turn_that_a_closed_loop_left_behind_is_given_back() -> None:
+    turns, turn = Turns(1), None
+
+    async def go() -> None:
+        nonlocal turn
+        turn = Turn(turns)
+        async with turn.taken():
+            pass
+
+    run_jumping(go())
+    assert turn is not None
+    turn.give_back()
+    assert run_jumping(free(turns, at_once=1)) == 1
