@@ -20,8 +20,10 @@ from sameas.extraction.events import (
     ExtractionFailed,
 )
 from sameas.extraction.grounding import GroundingSettings
+from sameas.extraction.learned import schema_of
+from sameas.extraction.learning.examples import parse_examples
 from sameas.extraction.metadata import RunMetadata
-from sameas.extraction.prompted import PromptSettings
+from sameas.extraction.prompted import ModelExtractor, PromptSettings
 from sameas.extraction.wishes import RunCancelledError
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import ModelError
@@ -353,13 +355,20 @@ async def test_a_key_that_is_refused_ends_the_run_at_once(server: ModelServer, t
         assert len(server.calls) <= 4
 
 
+def _show_one_of(path: ModelPath, lines: list[str]) -> None:
+    """Have each chunk's question follow the one example that is most like it."""
+    path.extractor = ModelExtractor(
+        INDEX,
+        path.model,
+        control=path.extractor._control,
+        settings=PromptSettings(examples=1),
+        examples=parse_examples(lines, schema_of(INDEX)),
+    )
+
+
 async def test_examples_are_shown_by_likeness_and_never_found_in_the_result(
     server: ModelServer, tmp_path: Path
 ) -> None:
-    from sameas.extraction.learned import schema_of
-    from sameas.extraction.learning.examples import parse_examples
-    from sameas.extraction.prompted import ModelExtractor
-
     lines = [
         '{"text": "Zoe Stone works for Hooli Robotics.", "triples": [["Zoe Stone", "works for", "Hooli Robotics"]]}',
         '{"text": "Rome is the capital of Italy.", "triples": [["Italy", "capital", "Rome"]]}',
@@ -376,13 +385,7 @@ async def test_examples_are_shown_by_likeness_and_never_found_in_the_result(
 
     server.rescript(echoes)
     async with model_path(server, tmp_path) as path:
-        path.extractor = ModelExtractor(
-            INDEX,
-            path.model,
-            control=path.extractor._control,
-            settings=PromptSettings(examples=1),
-            examples=parse_examples(lines, schema_of(INDEX)),
-        )
+        _show_one_of(path, lines)
         found = await path.extract(document(1))
         _, example, reply, question = (str(one["content"]) for one in server.calls[0].body["messages"])
         assert "Zoe Stone works for Hooli Robotics." in example
@@ -394,10 +397,6 @@ async def test_examples_are_shown_by_likeness_and_never_found_in_the_result(
 
 
 async def test_each_chunk_is_shown_the_example_that_is_most_like_it(server: ModelServer, tmp_path: Path) -> None:
-    from sameas.extraction.learned import schema_of
-    from sameas.extraction.learning.examples import parse_examples
-    from sameas.extraction.prompted import ModelExtractor
-
     work = "Zoe Stone works for Hooli Robotics."
     capital = "Rome is the capital of Italy."
     lines = [
@@ -406,13 +405,7 @@ async def test_each_chunk_is_shown_the_example_that_is_most_like_it(server: Mode
     ]
     other = "Paris, they say, is the capital of France."
     async with model_path(server, tmp_path) as path:
-        path.extractor = ModelExtractor(
-            INDEX,
-            path.model,
-            control=path.extractor._control,
-            settings=PromptSettings(examples=1),
-            examples=parse_examples(lines, schema_of(INDEX)),
-        )
+        _show_one_of(path, lines)
         found = await path.extract(document(2, changed={1: other}))
     assert found.metadata.chunks == 2
     shown = {asked(call).split("\n")[2]: call.said[0] for call in server.calls if call.schema_name == "EntityReply"}

@@ -27,7 +27,6 @@ _LEGAL = frozenset(
 _LINKS = frozenset("of the and for de la du des del di da do van von der den y e et und &".split())
 _SHORTEST_SLIP_WORD = 7
 _LONGEST_ACRONYM = 8
-_DIGIT = re.compile(r"\d")
 _COMMA_NAME = re.compile(r"([^,]+),\s*([^,]+)\Z")
 
 
@@ -67,12 +66,16 @@ def is_slip(one: str, other: str) -> bool:
     if len(differing) != 1:
         return False
     a, b = differing[0]
-    if min(len(a), len(b)) < _SHORTEST_SLIP_WORD or a[0] != b[0] or _DIGIT.search(a + b):
+    if min(len(a), len(b)) < _SHORTEST_SLIP_WORD or a[0] != b[0] or _has_digit(a + b):
         return False
     from rapidfuzz.distance import OSA  # slow to load, and most documents and all replays have no slips
 
     # A plural or another ending is another word.
     return OSA.distance(a, b) == 1 and a.removesuffix("s") != b.removesuffix("s")
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def neighbours(key: str) -> list[str]:
@@ -82,7 +85,7 @@ def neighbours(key: str) -> list[str]:
     found = [key]
     start = 0
     for word in key.split(" "):
-        if len(word) >= _SHORTEST_SLIP_WORD and not _DIGIT.search(word):
+        if len(word) >= _SHORTEST_SLIP_WORD and not _has_digit(word):
             # The first letter is never left out: it must be the same. Numbers that differ are never a slip.
             found.extend(key[:at] + key[at + 1 :] for at in range(start + 1, start + len(word)))
         start += len(word) + 1

@@ -56,8 +56,6 @@ _ERRORS_KEPT = 200
 _BLOCK = 1 << 16
 
 DAMAGED_RUN = "damaged_run"
-# What an audit wants to know of; there are very many others.
-_NOTED = (ExtractionStarted, StageStarted, StageCompleted, TimeoutWarning, ErrorRecoverable)
 _COUNTED: Mapping[str, AuditType] = {
     "entity_extraction": "entity_extracted",
     "relation_extraction": "relation_extracted",
@@ -133,8 +131,6 @@ class RunAttempt:
         if self._context.lost:
             raise RunReplacedError
         self._journal.append(event)
-        if not isinstance(event, _NOTED):
-            return
         match event:
             case ExtractionStarted():
                 self._metadata = replace(self._metadata, status="running")

@@ -144,7 +144,7 @@ class CircuitBreaker:
     @property
     def is_local(self) -> bool:
         """Whether its state is in this process, where nobody has to wait for it."""
-        return isinstance(self._keeper, LocalKeeper)
+        return type(self._keeper) is LocalKeeper
 
     async def phase(self) -> Phase:
         state, now = await self._keeper.read()
