@@ -88,6 +88,8 @@ def test_normal_forms_keep_what_matters() -> None:
         ("engineering", "engineerings", False),
         ("acme robotics", "acme", False),
         ("same", "same", False),
+        # Digits of other scripts are digits.
+        ("modelyear፩", "modelyear፪", False),
     ],
 )
 def test_only_a_slip_is_a_slip(one: str, other: str, slip: bool) -> None:
