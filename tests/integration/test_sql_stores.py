@@ -317,6 +317,18 @@ class TestWaker:
             assert (waiting.result(10).result, waiting.result().was_replay) == ("theirs", True)
 
 
+def test_a_batch_of_prune_is_bounded_whatever_postgres_believes_of_the_table(postgres_url):
+    store = open_store(postgres_url)
+    finished(store, request_for("only", attempt="a"))
+    # Of a table with one row the planner believes that choosing anew for each of its rows costs nothing.
+    rows_of(postgres_url, "ANALYZE sameas_records")
+    for number in range(7):
+        finished(store, request_for(f"k{number}", attempt=f"a{number}"))
+    rows_of(postgres_url, "UPDATE sameas_records SET created_at = 1, expires_at = 2 WHERE key <> 'only'")
+    assert [store.prune(3) for _ in range(4)] == [3, 3, 1, 0]
+    store.close()
+
+
 class TestMigrations:
     def test_many_processes_may_make_the_tables_at_once(self, url):
         code = "import sys; from sameas.connections import open_store; open_store(sys.argv[1]).close()"

@@ -9,6 +9,7 @@ from typing import Any
 from sameas.databases.database import Row, RowRefused, Work
 from sameas.once.errors import StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
+from sameas.stores.wal import switch_to_wal
 
 _BUSY_SECONDS = 10.0
 _KEPT = 8
@@ -71,7 +72,7 @@ class SqliteDriver:
         connection = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        connection.execute("PRAGMA journal_mode = WAL")
+        switch_to_wal(connection, _BUSY_SECONDS)
         # SQLite checks what a table refers to only when it is asked to.
         connection.execute("PRAGMA foreign_keys = ON")
         return connection

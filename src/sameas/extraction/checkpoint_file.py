@@ -19,6 +19,7 @@ from typing import Any
 
 from sameas.llm.timeouts import STAGES, StageName
 from sameas.once.forks import hold_across_forks, renew_after_fork
+from sameas.stores.wal import switch_to_wal
 
 # A file of its own for each checkpoint took twenty times as long. The lowest number was used longest ago.
 _TABLE = """
@@ -170,8 +171,9 @@ class CheckpointFile:
         self._file = _which(self._path)
         opened = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            for setting in ("synchronous = OFF", f"cache_size = -{_CACHE_KIB}", "journal_mode = WAL"):
+            for setting in ("synchronous = OFF", f"cache_size = -{_CACHE_KIB}"):
                 opened.execute(f"PRAGMA {setting}")
+            switch_to_wal(opened, _BUSY_SECONDS)
             opened.execute(_TABLE)
         except BaseException:
             opened.close()

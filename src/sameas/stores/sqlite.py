@@ -20,6 +20,7 @@ from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, Statement
 from sameas.stores.sqlite_writer import SqliteWriter
 from sameas.stores.statements import migrations
+from sameas.stores.wal import switch_to_wal
 
 
 class _Transaction:
@@ -287,7 +288,10 @@ class SqlitePerformer:
         """Make or upgrade the tables; safe from many processes at once."""
         connection = self._take()
         try:
-            self._switch_to_wal(connection)
+            if (mode := switch_to_wal(connection, self._busy_timeout)) != "wal":
+                raise StoreMisconfigured(
+                    f"{self.path} cannot be kept in WAL mode (it is {mode}): use a file on a local disk, or memory://"
+                )
             self._begin(connection, time.monotonic() + self._busy_timeout)
             connection.execute("CREATE TABLE IF NOT EXISTS sameas_schema (version INTEGER NOT NULL)")
             (there,) = connection.execute("SELECT coalesce(max(version), 0) FROM sameas_schema").fetchone()
@@ -303,23 +307,6 @@ class SqlitePerformer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._give_back(connection)
-
-    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
-        # Switching needs the file alone for a moment, and SQLite does not wait for that by itself.
-        deadline = time.monotonic() + self._busy_timeout
-        while True:
-            try:
-                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            except sqlite3.OperationalError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-                continue
-            if mode != "wal":
-                raise StoreMisconfigured(
-                    f"{self.path} cannot be kept in WAL mode (it is {mode}): use a file on a local disk, or memory://"
-                )
-            return
 
 
 def _let_go(lock: Any) -> None:

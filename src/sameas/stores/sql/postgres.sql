@@ -183,18 +183,19 @@ FROM sameas_records WHERE {conditions} ORDER BY created_at DESC, digest DESC LIM
 
 -- name: prune
 -- purpose: delete one batch of what has expired, leaving alone what somebody else is at
+-- An array is chosen once; IN may be planned as a join that chooses again for every row, and so passes the limit.
 WITH gone AS (
-  DELETE FROM sameas_records WHERE digest IN (
+  DELETE FROM sameas_records WHERE digest = ANY(ARRAY(
     SELECT digest FROM sameas_records WHERE expires_at <= (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
-    ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED))
   RETURNING 1)
 SELECT count(*) FROM gone
 
 -- name: watch
 -- purpose: ask to be told when these records change; nobody waits for anybody here
-UPDATE sameas_records SET watched = true WHERE digest IN (
+UPDATE sameas_records SET watched = true WHERE digest = ANY(ARRAY(
   SELECT digest FROM sameas_records WHERE digest = ANY(:digests) AND state = 'held' AND NOT watched
-  FOR UPDATE SKIP LOCKED)
+  FOR UPDATE SKIP LOCKED))
 
 -- name: guard
 -- purpose: in the caller's transaction: idle for no longer than the lease; answers the lock time-out that is in force
