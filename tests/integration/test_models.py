@@ -320,6 +320,22 @@ def test_one_model_serves_several_event_loops(server):
             loop.close()
 
 
+def test_who_opened_it_is_told_once_that_its_package_is_loaded(server, interface):
+    told = []
+    model = opened(server, interface, when_loaded=lambda: told.append("loaded"))
+
+    async def used():
+        server.rescript(says(GOOD))
+        for _ in range(2):
+            await model.open()
+            told.append((await model.ask(an_ask())).finish)
+        await model.close()
+
+    asyncio.run(used())
+    asyncio.run(used())
+    assert told == ["loaded"] + ["stop"] * 4
+
+
 async def test_the_server_answers_by_the_text_that_it_is_asked_about(server):
     server.rescript(by_text({("entities", "Berlin"): {"entities": ["Berlin"]}, "Bonn": status(500)}, otherwise=GOOD))
     model = opened(server)

@@ -7,6 +7,7 @@ replay needs its name alone.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -85,7 +86,7 @@ class DeferredModel:
     def _opened(self) -> Model:
         if self._model is None:
             try:
-                self._model = open_model(self._address, api_key=self._key(), price=self._price)
+                self._model = open_model(self._address, api_key=self._key(), price=self._price, when_loaded=gc.freeze)
             except ValueError as error:
                 raise CliError(str(error), code=ExitCode.USAGE) from error
         return self._model

@@ -15,7 +15,7 @@ from sameas.extraction.document import normalized_pieces
 from sameas.identity.canonical import canonical_json
 from sameas.identity.key import PARAMS_WITHOUT_EFFECT, IdempotencyKey, compute_idempotency_key
 
-_IN_MEMORY = 1024 * 1024
+_IN_MEMORY = 256 * 1024
 _BLOCK = 1 << 18
 
 

@@ -71,12 +71,14 @@ class AdaptedModel:
         timeout: float,
         price: Price | None,
         stream: bool,
+        when_loaded: Callable[[], object] | None,
     ) -> None:
         self._address = address
         self._api_key = api_key
         self._timeout = timeout
         self._price = price
         self._stream = stream
+        self._when_loaded = when_loaded
         self._counter = counter_for(address.provider, address.model)
         # What this model's server has refused to be told; known from the first ask on.
         self._refused: frozenset[Part] = frozenset()
@@ -143,6 +145,9 @@ class AdaptedModel:
             link = await asyncio.to_thread(self._new_link)
             if self._links.setdefault(loop, link) is not link:
                 await link.client.aclose()
+            if self._when_loaded is not None:
+                when_loaded, self._when_loaded = self._when_loaded, None
+                when_loaded()
 
     async def close(self) -> None:
         """Close the connections of the running loop."""
@@ -191,6 +196,7 @@ def open_model(
     url: str | None = None,
     price: Price | None = None,
     stream: bool = False,
+    when_loaded: Callable[[], object] | None = None,
 ) -> Model:
     """See `sameas.llm.models.open_model`."""
     parsed = parse_address(address, url=url)
@@ -205,7 +211,9 @@ def open_model(
     except ImportError:
         raise ValueError("language models need another package: pip install 'sameas[llm]'") from None
     known = price or load_prices().price_of(parsed.name)
-    return AdaptedModel(parsed, api_key=api_key or None, timeout=timeout, price=known, stream=stream)
+    return AdaptedModel(
+        parsed, api_key=api_key or None, timeout=timeout, price=known, stream=stream, when_loaded=when_loaded
+    )
 
 
 class CutStreamError(Exception):

@@ -5,7 +5,7 @@ is its identity in keys and holds neither a secret nor an address. A reply is te
 asked validates it. Whatever a provider does wrong is a `ModelError` with one of eight codes; other exceptions are bugs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -170,14 +170,19 @@ def open_model(
     url: str | None = None,
     price: Price | None = None,
     stream: bool = False,
+    when_loaded: Callable[[], object] | None = None,
 ) -> Model:
     """A model by what a person types: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`, or
     `http://host:port/v1#NAME` for vLLM and every other server with OpenAI's interface.
 
     Nothing is sent. `timeout` bounds a whole reply, in seconds; `url` leads to a provider through another address;
     `price` stands in for the table's. With `stream` the server is asked to send its answer piece by piece, for proxies
-    that end a connection on which nothing moves; the answer is the same.
+    that end a connection on which nothing moves; the answer is the same. `when_loaded` is called once the provider's
+    package is there: with `gc.freeze` a process of its own never looks through that package for garbage, which
+    otherwise holds every call up for a tenth of a second now and then.
     """
     from sameas.llm.adapters import open_model as opened
 
-    return opened(address, api_key=api_key, timeout=timeout, url=url, price=price, stream=stream)
+    return opened(
+        address, api_key=api_key, timeout=timeout, url=url, price=price, stream=stream, when_loaded=when_loaded
+    )

@@ -7,6 +7,7 @@ tenant apart.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,7 +102,9 @@ class Models:
         if address not in self._opened:
             parsed = parse_address(address)
             price = load_prices(Path(self._prices) if self._prices else None).price_of(parsed.name)
-            self._opened[address] = open_model(address, api_key=api_key_for(parsed.provider), price=price)
+            self._opened[address] = open_model(
+                address, api_key=api_key_for(parsed.provider), price=price, when_loaded=gc.freeze
+            )
         return self._opened[address]
 
 
