@@ -6,7 +6,6 @@ from sameas.connections import open_async_store, open_store
 from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.identity.scope import ScopeContext
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.call import ProcessingRecord
 from sameas.once.context import Context, current_context
 from sameas.once.engine import Engine
 from sameas.once.errors import (
@@ -19,6 +18,7 @@ from sameas.once.errors import (
     Superseded,
 )
 from sameas.once.policy import Policy
+from sameas.once.processing_record import ProcessingRecord
 from sameas.once.processor import AsyncIdempotentProcessor, IdempotentProcessor
 
 if TYPE_CHECKING:

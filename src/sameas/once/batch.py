@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sameas.identity.canonical import compile_exclusions
-from sameas.once.call import Call, ProcessingRecord
+from sameas.once.call import Call
 from sameas.once.context import Context
 from sameas.once.errors import BatchFailed
 from sameas.once.intake import Intake, Options
+from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import Acquired, Claim
 
 # Claims made in one go: enough to hide the round trip, few enough that the last lease is still young at its turn.

@@ -1,7 +1,7 @@
 """The life of one call, from the first look to the answer, as a script that threads and tasks share.
 
-It yields a back end's own commands and two of its own: `Work` (run the caller's function) and `Pause` (wait for a
-wake-up, for a bounded time). Whatever interrupts it, `abandon` leaves no claim behind.
+It yields a back end's own commands and two of its own, `Work` and `Pause`. Whatever interrupts it, `abandon` leaves
+no claim behind.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import uniform
 from time import monotonic
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -30,8 +30,10 @@ from sameas.once.errors import (
 )
 from sameas.once.flight import Flight, Flights
 from sameas.once.forks import this_process
+from sameas.once.listener import Listener
 from sameas.once.observe import CallEnded, CallStarted, Tell
 from sameas.once.policy import Policy
+from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import (
     Accepted,
     Acquired,
@@ -48,6 +50,7 @@ from sameas.once.record import (
     State,
 )
 from sameas.once.script import Script
+from sameas.once.steps import Pause, Work
 from sameas.once.store import Backend
 
 # The first looks of a waiter come soon, later ones less often, up to the back end's bound.
@@ -56,48 +59,6 @@ _FIRST_POLL = 0.002
 _AFTER_LEASE = 0.002
 # The times of a result that the store never saw.
 _NOT_STORED = Accepted(at=0, expires_at=0)
-
-
-class ProcessingRecord(Struct, frozen=True):
-    """A result and where it came from. `stored` is False where the store could not be reached to keep it.
-
-    `completed_at` and `expires_at` are microseconds since 1970, by the store's clock.
-    """
-
-    result: Any
-    was_replay: bool
-    key: str
-    scope: str
-    tenant: str
-    attempt: int
-    fence: int
-    completed_at: int
-    expires_at: int
-    stored: bool = True
-
-
-class Listener(Protocol):
-    """Something that waits and can be woken from any thread. A wake-up before the wait counts."""
-
-    def wake(self) -> None: ...
-    def clear(self) -> None: ...
-
-
-class Work(Struct, frozen=True):
-    """Run the caller's function under this context."""
-
-    function: Callable[[Context], Any]
-    context: Context
-    policy: Policy
-    # Whether there is a lease to renew; in the caller's transaction the row lock holds instead.
-    leased: bool = True
-
-
-class Pause(Struct, frozen=True):
-    """Wait until the listener is woken, for at most `seconds`."""
-
-    seconds: float
-    listener: Listener | None = None
 
 
 class Call(Struct, eq=False):

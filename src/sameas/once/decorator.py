@@ -8,11 +8,11 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar
 
 from sameas.identity.canonical import Exclusions, compile_exclusions
-from sameas.once.call import ProcessingRecord
 from sameas.once.codec import declared_result
 from sameas.once.context import Context
 from sameas.once.intake import Options
 from sameas.once.policy import OnBusy
+from sameas.once.processing_record import ProcessingRecord
 
 if TYPE_CHECKING:
     from sameas.once.async_engine import AsyncEngine

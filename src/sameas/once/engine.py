@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
 
 from sameas.identity.key import Namespace
 from sameas.once.batch import Batch
-from sameas.once.call import Call, Pause, ProcessingRecord, Work, observed
+from sameas.once.call import Call, observed
 from sameas.once.context import WORKING, Context
 from sameas.once.decorator import Once, OnceOptions
 from sameas.once.forks import renew_after_fork
@@ -27,8 +27,10 @@ from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, telling
 from sameas.once.policy import Policy
+from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import Accepted, Acquired, Claim, Record, Replay
 from sameas.once.script import Effects, Script, run
+from sameas.once.steps import Pause, Work
 from sameas.once.store import Backend, Page, Query, Selection, Store
 
 T = TypeVar("T")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sameas.once.call import Call, ProcessingRecord, Work
+from sameas.once.call import Call
 from sameas.once.context import WORKING, Context
+from sameas.once.processing_record import ProcessingRecord
 from sameas.once.script import Script
+from sameas.once.steps import Work
 
 if TYPE_CHECKING:
     from sameas.once.async_engine import AsyncEngine

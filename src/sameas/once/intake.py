@@ -13,10 +13,11 @@ from sameas.identity.canonical import Exclusions
 from sameas.identity.errors import NotCanonical
 from sameas.identity.ids import Attempts
 from sameas.identity.key import Namespace, content_key, fingerprint, record_digest
-from sameas.once.call import Call, Listener
+from sameas.once.call import Call
 from sameas.once.codec import PLAIN, Codec, OutcomeCodec, codec_for
 from sameas.once.context import Context
 from sameas.once.flight import Flights
+from sameas.once.listener import Listener
 from sameas.once.observe import KeyFailed, Tell
 from sameas.once.policy import OnBusy, Policy
 from sameas.once.record import About, ClaimRequest, Identity

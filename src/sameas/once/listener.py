@@ -5,6 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from threading import Event, get_ident
+from typing import Protocol
+
+
+class Listener(Protocol):
+    """Something that waits and can be woken from any thread. A wake-up before the wait counts."""
+
+    def wake(self) -> None: ...
+    def clear(self) -> None: ...
 
 
 class ThreadListener:

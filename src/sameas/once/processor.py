@@ -7,13 +7,13 @@ from typing import Any
 
 from sameas.identity.canonical import compile_exclusions
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.call import ProcessingRecord
 from sameas.once.codec import declared_result
 from sameas.once.context import Context
 from sameas.once.decorator import scope_of
 from sameas.once.engine import Engine
 from sameas.once.intake import Options
 from sameas.once.policy import Policy
+from sameas.once.processing_record import ProcessingRecord
 from sameas.once.store import AsyncStore, Store
 
 

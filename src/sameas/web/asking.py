@@ -13,9 +13,9 @@ import msgspec
 
 from sameas.identity.normalize import credentials, normalize_request
 from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError
-from sameas.once.call import ProcessingRecord
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
+from sameas.once.processing_record import ProcessingRecord
 from sameas.web.capture import Receive, Spool, TooLarge, read_body
 from sameas.web.fingerprint import NotComparable
 from sameas.web.frameworks import host_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sameas.once.call import ProcessingRecord
+from sameas.once.processing_record import ProcessingRecord
 from sameas.web.capture import Message, Spool
 from sameas.web.problem import Problem, Send
 from sameas.web.recording import Recording

@@ -15,9 +15,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from sameas.identity.scope import current_principal, current_scope
-from sameas.once.call import ProcessingRecord
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
+from sameas.once.processing_record import ProcessingRecord
 from sameas.web.asking import Hop
 from sameas.web.capture import GivenBody, Message
 from sameas.web.client import FRESH, Client

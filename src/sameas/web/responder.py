@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from sameas.once.call import ProcessingRecord
+from sameas.once.processing_record import ProcessingRecord
 from sameas.web.asking import Asking
 from sameas.web.capture import Disconnected, GivenBody, Receive, Spool
 from sameas.web.client import Client

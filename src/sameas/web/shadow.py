@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct
 
 from sameas.identity.scope import current_principal, current_scope
-from sameas.once.call import ProcessingRecord
 from sameas.once.context import WORKING
 from sameas.once.errors import SameasError
 from sameas.once.held import AsyncHeld
+from sameas.once.processing_record import ProcessingRecord
 from sameas.web.asking import Asking, Hop
 from sameas.web.capture import Disconnected, GivenBody, Message, NoRoom, Receive
 from sameas.web.problem import Problem, Send
