@@ -29,7 +29,8 @@ from sameas.extraction.journal import FileJournal
 from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.metadata import EVENTS, RunMetadata
 from sameas.extraction.outputs import write_entities, write_relations
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.resolution import resolve
 from sameas.extraction.service import ExtractionService
 from sameas.ontology.focus import Focuser

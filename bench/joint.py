@@ -25,7 +25,8 @@ from sameas.extraction.learning.examples import Example
 from sameas.extraction.learning.scoring import Prediction, Scores, score
 from sameas.extraction.learning.tokens import fold
 from sameas.extraction.outcome import ExtractionResult
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.prompted.evaluation import predicted, shots_of
 from sameas.extraction.prompted.replies import BadReplyError, EntityReply, JointReply, RelationReply, read_reply

@@ -26,7 +26,7 @@ import msgspec
 
 from sameas import open_async_store
 from sameas.extraction.chunking import ChunkSettings, chunk_text
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.prompted.asking import question
 from sameas.extraction.prompted.replies import EntityReply

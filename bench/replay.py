@@ -14,7 +14,7 @@ from statistics import median, quantiles
 from bench.extraction import ONTOLOGY, sentences
 from sameas import open_async_store
 from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.service import Extraction, ExtractionService
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

@@ -10,7 +10,7 @@ from typing import Any
 from sameas import open_async_store
 from sameas.extraction.chunking import ChunkSettings
 from sameas.extraction.events import Event
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.run_record import run_policy
 from sameas.extraction.service import Extraction, ExtractionService, ServiceSettings

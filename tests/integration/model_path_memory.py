@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from sameas import open_async_store
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor
 from sameas.extraction.service import ExtractionService
 from sameas.extraction.stages import chunks

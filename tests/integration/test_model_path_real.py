@@ -8,7 +8,7 @@ import pytest
 from sameas import open_async_store
 from sameas.extraction.chunking import ChunkSettings
 from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.service import Extraction, ExtractionService
 from sameas.llm.limiter import CentralRateLimiterService

@@ -32,7 +32,7 @@ from sameas.extraction.document import Document
 from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.outputs import DEFAULT_BASE
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.service import Extraction, ExtractionService
 from sameas.ontology.load import load_ontology
 from sameas.ontology.model import Ontology

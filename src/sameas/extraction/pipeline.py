@@ -7,95 +7,27 @@ itself.
 """
 
 import asyncio
-import re
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
-from sameas.extraction.assembly import AssembledRelations, assemble
 from sameas.extraction.bus import Bus
 from sameas.extraction.checkpoints import Checkpoints
-from sameas.extraction.chunking import ChunkSettings
-from sameas.extraction.document import normalized_pieces
-from sameas.extraction.events import (
-    ErrorReport,
-    Event,
-    ExtractionCancelled,
-    ExtractionCompleted,
-    ExtractionFailed,
-    ExtractionStarted,
-    StageCompleted,
-    StageStarted,
-    Summary,
-    TimeoutWarning,
-)
-from sameas.extraction.extractor import (
-    Bindable,
-    BoundExtractor,
-    Extractor,
-    RunLink,
-    extractor_digest,
-    extractor_identity,
-)
+from sameas.extraction.events import ErrorReport, ExtractionCancelled, ExtractionFailed
+from sameas.extraction.extractor import Extractor, extractor_identity
 from sameas.extraction.failure import failure_code
-from sameas.extraction.graph import FoundGraph, Graph
-from sameas.extraction.grounding import GroundingSettings
 from sameas.extraction.guard import Guard
 from sameas.extraction.journal import NoJournal
-from sameas.extraction.ledger import Ledger
-from sameas.extraction.outcome import ExtractionResult, MissingChunk, outcome_of
-from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, SpooledOutputs
-from sameas.extraction.resolution import Resolution
-from sameas.extraction.stages import (
-    ChunkClaims,
-    ChunkingStage,
-    ChunkMentions,
-    EntityStage,
-    GroundingStage,
-    RelationStage,
-    ResolutionStage,
-    ScopingStage,
-    SerializationStage,
-)
-from sameas.extraction.stages.chunkwise import ChunkStage, Conditions, over_chunks
-from sameas.extraction.stages.identity import StageIdentity
-from sameas.extraction.stages.progress import progress_of
-from sameas.extraction.stages.result_spool import ResultSpool
-from sameas.extraction.stages.spool import ChunkSpool
+from sameas.extraction.outcome import ExtractionResult
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
+from sameas.extraction.pipeline_run import PipelineRun, RunPlan
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.usage import Meter
-from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, StageTimeout, within
-from sameas.ontology.focus import Focuser, FocusSettings
+from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 
-T = TypeVar("T")
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
 PIPELINE_VERSION = "3"
-_NO_NAME_HAS_A_CLASS = (
-    "Names were found, but none of them got a class, so the graph is empty; rejected.json lists them as no_type. Add "
-    "to the ontology a class such as person, organization or place with rdfs:label, class labels that the text uses "
-    "beside names, the names themselves as individuals, or rdfs:domain and rdfs:range of the properties that the text "
-    "speaks of."
-)
-
-
-class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a run works. All of it is part of the key but concurrency and the limits of time."""
-
-    chunking: ChunkSettings = ChunkSettings()
-    focus: FocusSettings = FocusSettings()
-    grounding: GroundingSettings = GroundingSettings()
-    concurrency: int = 4
-    timeouts: Mapping[StageName, StageTimeout] = STAGE_TIMEOUTS
-    deadline_seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise ValueError("concurrency must be at least 1")
 
 
 class Pipeline:
@@ -109,19 +41,16 @@ class Pipeline:
         settings: PipelineSettings | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
-        self._index = index
-        self._extractor = extractor
-        self._settings = settings or PipelineSettings()
-        self._checkpoints = checkpoints
-        self._guard = Guard(index)
-        self._focuser = Focuser(index, settings=self._settings.focus)
+        chosen = settings or PipelineSettings()
+        focuser = Focuser(index, settings=chosen.focus)
+        self._plan = RunPlan(index, extractor, Guard(index), focuser, chosen, checkpoints)
 
     def key_params(self) -> dict[str, Any]:
         """The parameters that belong in the extraction key, as JSON values."""
-        settings = self._settings
+        settings = self._plan.settings
         return {
             "pipeline": PIPELINE_VERSION,
-            "extractor": extractor_identity(self._extractor),
+            "extractor": extractor_identity(self._plan.extractor),
             "chunking": msgspec.to_builtins(settings.chunking),
             "focus": msgspec.to_builtins(settings.focus),
             "grounding": msgspec.to_builtins(settings.grounding),
@@ -142,14 +71,15 @@ class Pipeline:
 
         `meter` shows what the run spends while it goes on.
         """
-        run = _Run(self, key, bus or Bus(key, journal=NoJournal()), text, meter or Meter())
+        plan = self._plan
+        run = PipelineRun(plan, text, key=key, bus=bus or Bus(key, journal=NoJournal()), meter=meter or Meter())
         output = OutputContext(
             key=key,
             base=base,
             document=document,
-            ontology=self._index.ontology.iri,
-            extractor=self._extractor.name,
-            extractor_version=self._extractor.version,
+            ontology=plan.index.ontology.iri,
+            extractor=plan.extractor.name,
+            extractor_version=plan.extractor.version,
         )
         # A task of its own: whoever cancels this call still gets the run's last event before it returns.
         work = asyncio.ensure_future(run.go(text, formats=formats, output=output))
@@ -168,220 +98,3 @@ class Pipeline:
             run.end(ExtractionFailed, error=report)
         run.bus.close()
         return work.result()
-
-
-class _Run:
-    """The state of one run: what is found so far and what had to end early."""
-
-    def __init__(self, pipeline: Pipeline, key: str, bus: Bus, text: str | Iterable[str], meter: Meter) -> None:
-        self.bus = bus
-        self._key = key
-        self._meter = meter
-        self._bound: BoundExtractor | None = None
-        self._index = pipeline._index
-        self._extractor = pipeline._extractor
-        self._guard = pipeline._guard
-        self._focuser = pipeline._focuser
-        self._settings = pipeline._settings
-        self._began = time.monotonic()
-        limit = self._settings.deadline_seconds
-        self._conditions = Conditions(
-            bus=bus,
-            timeouts={**STAGE_TIMEOUTS, **self._settings.timeouts},
-            concurrency=self._settings.concurrency,
-            ahead=self._settings.concurrency if isinstance(self._extractor, Bindable) else 0,
-            checkpoints=pipeline._checkpoints,
-            ends_at=None if limit is None else self._began + limit,
-        )
-        self._identity = StageIdentity(extractor_digest(self._extractor), self._index.ontology.version)
-        self._size = len(text) if isinstance(text, str) else None
-        self._chunks = ChunkSpool()
-        self._results = ExitStack()
-        self._rejected = Ledger()
-        self._notes: set[str] = set()
-        self._early: dict[StageName, int] = {}
-        self._missing: list[MissingChunk] = []
-        self._reused = 0
-        self._count = 0
-        self._stage_early = False
-
-    async def go(
-        self, text: str | Iterable[str], *, formats: Sequence[OutputFormat], output: OutputContext
-    ) -> ExtractionResult:
-        self.bus.emit(ExtractionStarted, total_characters=self._size)
-        try:
-            await self._chunk(text)
-            self._bind()
-            foci = await self._each(ScopingStage(self._focuser))
-            mentions = await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
-            self._collect(mentions)
-            resolution = await self._resolve(mentions)
-            claims = await self._each(
-                RelationStage(
-                    self._extractor,
-                    self._guard,
-                    foci=foci,
-                    found=mentions,
-                    identity=self._identity,
-                    is_kept=self._bound is None or self._bound.relates,
-                )
-            )
-            self._collect(claims)
-            second = self._bound if self._bound is not None and self._bound.verifies else None
-            support = await self._each(
-                GroundingStage(self._settings.grounding, found=claims, second=second, identity=self._identity)
-            )
-            relations = assemble(support, starts=self._chunks.starts, resolution=resolution, ledger=self._rejected)
-        finally:
-            self._chunks.close()
-            self._results.close()
-        graph = self._graph(resolution, relations)
-        outputs = await self._write(graph, relations.evidence_count, formats, output)
-        return self._finish(graph, outputs)
-
-    def end(self, kind: type[Event], **fields: object) -> None:
-        """Say how the run ended, as its last event."""
-        self.bus.emit(kind, **fields)
-        self.bus.close()
-
-    async def _chunk(self, text: str | Iterable[str]) -> None:
-        with self._stage("chunking"):
-            stage = ChunkingStage(self._settings.chunking, limits=self._conditions.timeouts["chunking"])
-            pieces = normalized_pieces((text,) if isinstance(text, str) else text)
-            done = await stage.run(map(_writable, pieces), bus=self.bus)
-            self._chunks, self._stage_early = done.chunks, done.ended_early
-            self._early["chunking"] = int(done.ended_early)
-            self._count = len(done.chunks)
-
-    def _bind(self) -> None:
-        """Give an extractor that spends its accounts for this run, now that the number of chunks is known."""
-        if isinstance(self._extractor, Bindable):
-            link = RunLink(
-                key=self._key,
-                chunks=len(self._chunks),
-                on_signal=self._tell,
-                spent=self._meter.before,
-                on_spent=self._meter.on_spent,
-                concurrency=self._settings.concurrency,
-            )
-            self._extractor = self._bound = self._extractor.bind(link)
-            self._meter.attach(self._bound.usage)
-
-    def _tell(self, signal: Any) -> None:
-        from sameas.extraction.prompted.telling import announce
-
-        announce(signal, self.bus)
-
-    async def _each(self, stage: ChunkStage[T]) -> ResultSpool[T]:
-        with self._stage(stage.name):
-            results = self._results.enter_context(closing(ResultSpool(stage.result_type, total=len(self._chunks))))
-            done = await over_chunks(
-                stage,
-                self._chunks,
-                results=results,
-                conditions=self._conditions,
-                progress=progress_of(stage.name),
-            )
-            self._early[stage.name] = len(done.missing)
-            self._missing.extend(done.missing)
-            self._stage_early = bool(done.missing)
-            self._reused += done.from_checkpoints
-            self._count = done.items
-        return results
-
-    async def _resolve(self, mentions: ResultSpool[ChunkMentions]) -> Resolution:
-        with self._stage("entity_resolution"):
-            stage = ResolutionStage(self._index)
-            # In a thread: it is one long calculation, and events and cancellation must go on.
-            resolution = await asyncio.to_thread(stage.run, mentions, starts=self._chunks.starts)
-            self._count = len(resolution.entities)
-        return resolution
-
-    async def _write(
-        self, graph: Graph, evidence: int, formats: Sequence[OutputFormat], output: OutputContext
-    ) -> SpooledOutputs:
-        with self._stage("serialization"):
-            stage = SerializationStage(output, formats=formats)
-            # Otherwise a graph that takes longer than the limit would stay partial for ever.
-            limits = self._conditions.timeouts["serialization"].for_items(len(graph.entities) + evidence)
-            outputs = SpooledOutputs()
-            try:
-                if not formats:
-                    return outputs
-                outputs = await within(
-                    "serialization",
-                    lambda: asyncio.to_thread(stage.run, graph),
-                    limits=limits,
-                    on_soft=lambda: self._warn("serialization", "soft", limits.soft_ms),
-                )
-            except StageTimedOutError:
-                self._warn("serialization", "hard", limits.hard_ms)
-                self._early["serialization"] = 1
-                self._stage_early = True
-            self._count = len(outputs)
-        return outputs
-
-    def _collect(self, found: Iterable[ChunkMentions | ChunkClaims]) -> None:
-        """Keep what was refused and noted, in the document's offsets."""
-        for chunk, start in zip(found, self._chunks.starts, strict=True):
-            self._notes.update(chunk.notes)
-            self._rejected.add(chunk.rejected, start=start)
-
-    def _graph(self, resolution: Resolution, relations: AssembledRelations) -> FoundGraph:
-        # A name without a class in its chunk is refused there; one that resolution knew is not refused after all.
-        self._rejected.forgive("no_type", where=resolution.is_named)
-        if not len(resolution.entities) and any(one.code == "no_type" for one in self._rejected):
-            self._notes.add(_NO_NAME_HAS_A_CLASS)
-        return FoundGraph(resolution.entities, relations, self._rejected, tuple(sorted(self._notes)))
-
-    def _finish(self, graph: Graph, outputs: SpooledOutputs) -> ExtractionResult:
-        early = sum(self._early.values())
-        usage = self._meter.read()
-        result = ExtractionResult(
-            found=graph,
-            outcome=outcome_of(graph, ended_early=early > 0, usage=usage if self._bound is not None else None),
-            outputs=outputs,
-            chunks=len(self._chunks),
-            chunks_from_checkpoints=self._reused,
-            chunks_ended_early=early,
-            duration_ms=int((time.monotonic() - self._began) * 1000),
-            missing=tuple(sorted(self._missing)),
-            usage=usage,
-        )
-        self.bus.advance(1.0)
-        self.bus.emit(
-            ExtractionCompleted,
-            summary=Summary(
-                entity_count=len(graph.entities),
-                relation_count=len(graph.relations),
-                duration_ms=result.duration_ms,
-                rejected_count=len(graph.rejected),
-                outcome=result.outcome,
-            ),
-        )
-        return result
-
-    def _warn(self, stage: StageName, limit: str, timeout_ms: int) -> None:
-        self.bus.emit(TimeoutWarning, stage=stage, limit=limit, timeout_ms=timeout_ms)
-
-    @contextmanager
-    def _stage(self, name: StageName) -> Iterator[None]:
-        self.bus.emit(StageStarted, stage=name)
-        began = time.monotonic()
-        self._count, self._stage_early = 0, False
-        yield
-        self.bus.advance(progress_of(name)[1])
-        self.bus.emit(
-            StageCompleted,
-            stage=name,
-            duration_ms=int((time.monotonic() - began) * 1000),
-            item_count=self._count,
-            partial=self._stage_early,
-        )
-
-
-def _writable(piece: str) -> str:
-    """The piece with U+FFFD for lone surrogates, which no encoding can write; every offset stays."""
-    if piece.isascii():
-        return piece
-    return _SURROGATES.sub("\ufffd", piece)

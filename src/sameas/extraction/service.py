@@ -52,7 +52,8 @@ from sameas.once.store import AsyncStore
 from sameas.ontology.model import Ontology
 
 if TYPE_CHECKING:
-    from sameas.extraction.pipeline import Pipeline, PipelineSettings
+    from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 
 _LOG = logging.getLogger("sameas")
 

@@ -15,7 +15,7 @@ from sameas.extraction.chunking import ChunkSettings
 from sameas.extraction.deferred import deferred_learned, deferred_lexicon
 from sameas.extraction.embedded import beside
 from sameas.extraction.extractor import Extractor
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.model import Ontology
 from sameas.server.models import ModelWish

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sameas.extraction.extractor import Extractor
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import parse_address
 from sameas.llm.models import Model

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from sameas.extraction.extractor import Extractor
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.run_record import SCOPE
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import IdempotencyKey, record_digest

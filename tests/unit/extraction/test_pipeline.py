@@ -32,7 +32,8 @@ from sameas.extraction.journal import FileJournal, read_journal
 from sameas.extraction.lexicon import LexiconExtractor
 from sameas.extraction.outcome import ExtractionResult
 from sameas.extraction.outputs import FORMATS, write_entities, write_rejected, write_relations
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.identity.key import compute_idempotency_key, normalize_text
 from sameas.llm.timeouts import STAGES
 from sameas.ontology.focus import Focus

@@ -13,7 +13,8 @@ from sameas.extraction.chunking import Chunk
 from sameas.extraction.extractor import Extractor, extractor_digest
 from sameas.extraction.graph import Mention
 from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.spacy_names import SpacyNames, SpacyUnavailableError, find_pipeline
 from sameas.ontology.focus import Focus, Focuser
 from sameas.ontology.index import OntologyIndex

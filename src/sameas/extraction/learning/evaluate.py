@@ -29,7 +29,8 @@ from sameas.extraction.learning.prior_training import train_prior
 from sameas.extraction.learning.schema import SchemaError
 from sameas.extraction.learning.scoring import Prediction, Scores, mean, score
 from sameas.extraction.learning.train import learn
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.trust import trusted_properties
 from sameas.identity.key import compute_idempotency_key
 from sameas.ontology.errors import OntologyError

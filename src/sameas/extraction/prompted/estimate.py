@@ -20,7 +20,7 @@ from sameas.extraction.guard import Guard
 from sameas.extraction.lexicon.dates import find_dates
 from sameas.extraction.lexicon.names import find_names
 from sameas.extraction.lexicon.quantities import find_quantities
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted.asking import question, repaired
 from sameas.extraction.prompted.extractor import ModelExtractor
 from sameas.extraction.prompted.reading import read_things

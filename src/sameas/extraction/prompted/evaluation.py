@@ -15,7 +15,8 @@ from sameas.extraction.graph import KnowledgeGraph, Relation
 from sameas.extraction.learning.corpus import Part
 from sameas.extraction.learning.examples import Example
 from sameas.extraction.learning.scoring import Prediction, Scores, mean, score
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted.asking import together
 from sameas.extraction.prompted.extractor import ModelExtractor
 from sameas.extraction.usage import joined

@@ -8,7 +8,8 @@ import pytest
 
 from sameas import open_async_store
 from sameas.extraction.chunking import ChunkSettings
-from sameas.extraction.pipeline import Pipeline, PipelineSettings
+from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.prompted.estimate import Estimate, Estimator
 from sameas.llm.limiter import CentralRateLimiterService

@@ -10,7 +10,7 @@ from sameas.extraction.chunking import Chunk, ChunkSettings
 from sameas.extraction.extractor import ChunkFailedError, Found
 from sameas.extraction.graph import Claim, Mention
 from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.run_record import run_policy
 from sameas.extraction.service import Extraction, ExtractionService, ServiceSettings
 from sameas.ontology.focus import Focus

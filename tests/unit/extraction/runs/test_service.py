@@ -21,7 +21,7 @@ from sameas.extraction.events import (
 from sameas.extraction.journal import read_journal
 from sameas.extraction.metadata import FileDigest, RunMetadata
 from sameas.extraction.outputs import FORMATS
-from sameas.extraction.pipeline import PipelineSettings
+from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.run_record import SCOPE
 from sameas.extraction.service import ExtractionService
 from tests.unit.extraction.company import TEXT
