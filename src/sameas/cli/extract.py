@@ -1,8 +1,4 @@
-"""`sameas extract`: documents in, graphs out; the same work a second time is a replay.
-
-Its arguments are read by argparse, unlike those of the other commands: Typer brings pydantic along, which alone takes
-half of the time that a replay may take.
-"""
+"""`sameas extract`: documents in, graphs out; the same work a second time is a replay."""
 
 from __future__ import annotations
 
@@ -21,9 +17,9 @@ import msgspec
 from sameas.cli.delivery import Delivery, emit
 from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, report, worst
-from sameas.cli.extractors import EXTRACTORS, choose_extractor, with_spacy
-from sameas.cli.formats import FORMATS
-from sameas.cli.model_options import ModelOptions, add_options, check_options
+from sameas.cli.extract_options import build_parser
+from sameas.cli.extractors import choose_extractor, with_spacy
+from sameas.cli.model_options import ModelOptions, check_options
 from sameas.cli.progress import open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
@@ -43,8 +39,6 @@ if TYPE_CHECKING:
     from sameas.extraction.prompted.estimate import Estimate
     from sameas.ontology.validate import ShapeReport
 
-SHORT = "Extract entities and relations from documents, true to an ontology."
-
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is the same for all documents of a command."""
@@ -57,61 +51,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     shapes: Path | Literal["derived"] | None
     several: bool
     quiet: bool
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The arguments of the command."""
-    parser = argparse.ArgumentParser(
-        prog="sameas extract",
-        description=SHORT,
-        epilog="The graph goes to stdout or --out, the summary to stderr. Exit codes: 0 all complete, 1 failed, 2 "
-        "wrong usage, 3 a partial result, 4 bad input, 5 store or work not available now, 6 the graph does not conform "
-        "to the shapes, 130 interrupted.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "documents",
-        nargs="+",
-        metavar="FILE|-|TEXT",
-        help="files, patterns, '-' for standard input, texts in quotes",
-    )
-    add("--ontology", "-o", required=True, metavar="FILE", help="a file, or the name of one that was added")
-    add("--imports", type=Path, metavar="DIR", help="a folder that answers owl:imports")
-    add(
-        "--examples",
-        type=Path,
-        metavar="FILE",
-        help="learn from these first, kept for the next time; with --model, show it those that are like each chunk",
-    )
-    add(
-        "--format",
-        "-f",
-        choices=FORMATS,
-        default="turtle",
-        help="how the graph is written; turtle by default",
-    )
-    add("--out", type=Path, metavar="FILE", help="write to this file, or one file each into this folder")
-    add("--extractor", choices=EXTRACTORS, help="by default learned, if there is a model, else lexicon")
-    add("--spacy", metavar="PIPELINE", help="also take the names that this spaCy pipeline finds (sameas[spacy])")
-    add(
-        "--shapes",
-        metavar="FILE|derived",
-        help="validate the graph by these SHACL shapes, or by those that follow from the ontology (sameas[shacl])",
-    )
-    add("--base", metavar="IRI", help="what the IRIs of entities begin with")
-    add("--concurrency", type=_at_least_one, metavar="N", help="chunks at a time; never changes the result")
-    add(
-        "--deadline",
-        type=_positive,
-        metavar="S",
-        help="seconds after which what is there is given as partial",
-    )
-    add("--quiet", "-q", action="store_true", help="nothing on stderr but errors")
-    add("--json", action="store_true", help="one JSON object for each document on stdout")
-    add("--debug", action="store_true", help="show tracebacks")
-    add_options(parser)
-    return parser
 
 
 def run(arguments: Sequence[str]) -> ExitCode:
@@ -224,20 +163,6 @@ def _shapes(wanted: str | None) -> Path | Literal["derived"] | None:
     if not Path(wanted).is_file():
         raise CliError(f"--shapes {wanted} is not a file", todo="Give a file of SHACL shapes, or the word derived")
     return Path(wanted)
-
-
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("it must be 1 or more")
-    return number
-
-
-def _positive(text: str) -> float:
-    number = float(text)
-    if not number > 0:
-        raise argparse.ArgumentTypeError("it must be more than 0")
-    return number
 
 
 async def _until_terminated(work: Any) -> list[Row]:

@@ -40,7 +40,7 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
     root.callback(invoke_without_command=True)(_begin)
     asked = arguments[0] if arguments else ""
     if asked not in COMMANDS:
-        from sameas.cli.extract import SHORT
+        from sameas.cli.extract_options import SHORT
 
         root.command("extract", help=SHORT)(_listed)
     for name in [asked] if asked in COMMANDS else COMMANDS:

@@ -11,25 +11,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
 from sameas.extraction.bus import Backpressure
-from sameas.extraction.events import BackpressureWarning, ErrorReport, ExtractionFailed
+from sameas.extraction.events import ErrorReport, ExtractionFailed
 from sameas.identity.ids import uuid7
+from sameas.server.channel import SLICE, Channel
 from sameas.server.lines import JournalDamaged, Line, Tail, line_of_event
+from sameas.server.subscriber import Subscriber
 
 # Seconds between two looks at the journals: deliveries within it are coalesced.
 TICK = 0.04
 # A look must not take more than this part of the time.
 _SHARE = 4
 _PER_SUBSCRIBER = 0.000_2
-_AT_ONCE = 20
-# Bytes that are handed out at a time, well below what fills a queue, and how often in one look.
-_SLICE = 1 << 16
-_SLICES = 4
 _IDLE_LOOK = 0.5
 
 _LOG = logging.getLogger("sameas.server")
@@ -37,173 +34,6 @@ _LOG = logging.getLogger("sameas.server")
 # How a run stands for those who listen: it goes on, it has ended, or its journal goes on with another attempt.
 Standing = Literal["going", "ended", "lost"]
 Ask = Callable[[str, str, int], Standing]
-
-
-class Subscriber:
-    """One listener's bounded queue of lines. Iterate it once; it ends after the run's last event, or when closed."""
-
-    def __init__(self, key: str, *, after: int, settings: Backpressure) -> None:
-        self.key = key
-        self.missed_in_all = 0
-        self._after = after
-        self._settings = settings
-        self._queue: deque[Line] = deque()
-        self._sampled = 0
-        self._missed = 0
-        self._waiter: asyncio.Future[None] | None = None
-        self._nudged = False
-        self.over = False
-        self.closed = False
-
-    def offer(self, lines: Sequence[Line]) -> None:
-        """Take what there is room for; never waits."""
-        if self.over or self.closed:
-            return
-        if lines[0].number and lines[0].number <= self._after:
-            lines = [line for line in lines if line.number > self._after]
-            if not lines:
-                return
-        self._after = max(self._after, lines[-1].number)
-        if len(self._queue) + len(lines) <= self._settings.queue_size * self._settings.sample_above:
-            self._queue.extend(lines)
-        else:
-            for line in lines:
-                if self._make_room(line):
-                    self._queue.append(line)
-        self._wake()
-
-    def end(self) -> None:
-        """The run has ended: what is queued can still be read."""
-        self.over = True
-        self._wake()
-
-    def close(self) -> None:
-        """The service stops: nothing more is read."""
-        self.closed = True
-        self._wake()
-
-    def nudge(self) -> None:
-        """Nothing has come for a while: give an empty batch, so that whoever is gone is noticed."""
-        if self._waiter is not None:
-            self._nudged = True
-            self._wake()
-
-    async def batches(self) -> AsyncIterator[list[Line]]:
-        """What has come, all of it at a time; an empty list after a nudge."""
-        loop = asyncio.get_running_loop()
-        while not self.closed:
-            if batch := self._take():
-                yield batch
-            elif self.over:
-                return
-            elif self._nudged:
-                self._nudged = False
-                yield []
-            else:
-                # A bare future, without a timer or a task: there are many subscribers and many batches.
-                self._waiter = loop.create_future()
-                try:
-                    await self._waiter
-                finally:
-                    self._waiter = None
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    def _take(self) -> list[Line]:
-        batch = list(self._queue)
-        self._queue.clear()
-        self._sampled = 0
-        if self._missed:
-            missed, self._missed = self._missed, 0
-            warning = line_of_event(self._warning(missed))
-            # The last event stays the last.
-            batch.insert(len(batch) - (1 if batch and batch[-1].final else 0), warning)
-        return batch
-
-    def _make_room(self, line: Line) -> bool:
-        size, settings = len(self._queue), self._settings
-        if line.sampled and size > settings.queue_size * settings.sample_above:
-            self._sampled += 1
-            if self._sampled % settings.keep_one_in:
-                return self._miss()
-        if size < settings.queue_size:
-            return True
-        for index, queued in enumerate(self._queue):
-            if queued.droppable:
-                del self._queue[index]
-                self._miss()
-                return True
-        # Only lifecycle and stage events are queued: a run has a few dozen of those, so they may pass the bound.
-        return self._miss() if line.droppable else True
-
-    def _miss(self) -> bool:
-        self._missed += 1
-        self.missed_in_all += 1
-        return False
-
-    def _warning(self, missed: int) -> BackpressureWarning:
-        return BackpressureWarning(
-            event_id=str(uuid7()),
-            request_id=self.key,
-            timestamp=int(time.time() * 1000),
-            progress=0.0,
-            dropped=missed,
-            queue_size=self._settings.queue_size,
-        )
-
-
-class Channel:
-    """One run's journal and those who listen to it."""
-
-    def __init__(self, space: str, key: str, journal: Path) -> None:
-        self.space = space
-        self.key = key
-        self.journal = journal
-        self.subscribers: set[Subscriber] = set()
-        self._tail = Tail(journal)
-        # What is there already is read by each listener at its own pace.
-        self._last = self._tail.skip()
-        self.active_at = self.nudged_at = time.monotonic()
-        self.asked_at = 0.0
-
-    @property
-    def number(self) -> int:
-        return self._tail.number
-
-    async def look(self) -> bool:
-        """Read and hand out what was added; whether there was anything."""
-        slices = 0
-        while slices < _SLICES and (lines := self._tail.read(at_most=_SLICE)):
-            slices += 1
-            await self._hand_out(lines)
-            if sum(len(line.data) + 1 for line in lines) < _SLICE:
-                break
-            # A burst must not look like a listener that is slow: whoever is quick takes this before more comes.
-            await asyncio.sleep(0)
-        return slices > 0
-
-    async def _hand_out(self, lines: Sequence[Line]) -> None:
-        self._last = lines[-1]
-        self.active_at = self.nudged_at = time.monotonic()
-        # Who comes meanwhile is beyond these events already; who leaves does not mind.
-        for number, subscriber in enumerate(tuple(self.subscribers), 1):
-            subscriber.offer(lines)
-            if number % _AT_ONCE == 0:
-                # A few at a time: all of them at once would keep everybody else waiting.
-                await asyncio.sleep(0)
-
-    @property
-    def at_final(self) -> bool:
-        """Whether the last event that was read ends a run."""
-        return self._last is not None and self._last.final
-
-    def end(self, last: Line | None = None) -> None:
-        for subscriber in self.subscribers:
-            if last is not None:
-                subscriber.offer([last])
-            subscriber.end()
 
 
 class Hub:
@@ -267,7 +97,7 @@ class Hub:
         try:
             past = Tail(journal, after=after)
             position = channel.number
-            while past.number < position and (lines := past.read(at_most=_SLICE)):
+            while past.number < position and (lines := past.read(at_most=SLICE)):
                 # What the queue took meanwhile is in the file too, and is left out there.
                 batch = [line for line in lines if line.number <= position]
                 self.delivered += len(batch)

@@ -9,8 +9,9 @@ import pytest
 from sameas.extraction.bus import Backpressure, Bus
 from sameas.extraction.events import EntityFound, ExtractionCompleted, ExtractionStarted, StageStarted, Summary
 from sameas.extraction.journal import FileJournal
-from sameas.server.hub import Hub, Subscriber
+from sameas.server.hub import Hub
 from sameas.server.lines import Tail, line_of_event
+from sameas.server.subscriber import Subscriber
 
 pytestmark = pytest.mark.anyio
 KEY = "sha256-" + "a" * 64
