@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 
 import httpx
@@ -254,6 +255,27 @@ def test_what_cannot_be_extracted_is_refused_with_a_problem(service, body, statu
     answer = service.client.post("/api/v1/extract", content=body)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"this is no HTTP\r\n\r\n",
+        b"GET /health/live HTTP/1.1\r\nHost: a\r\nX-A: b\x00c\r\n\r\n",
+        b"GET /health/live HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+    ],
+    ids=["words", "a zero byte", "a negative length", "TLS"],
+)
+def test_what_is_no_http_is_refused_with_a_problem_too(service, sent):
+    url = service.client.base_url
+    with socket.create_connection((url.host, url.port), timeout=WITHIN) as connection:
+        connection.sendall(sent)
+        head, body = b"".join(iter(lambda: connection.recv(4096), b"")).split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"Content-Type: application/problem+json" in head
+    assert json.loads(body)["type"] == "urn:sameas:problem:request-malformed"
+    assert service.client.get("/health/live").status_code == 200
 
 
 def test_bodies_headers_and_hosts_have_bounds(tmp_path):
