@@ -77,6 +77,8 @@ def open_database(url: str, statements: Statements) -> Database:
 
 
 def _sqlite_path(url: str) -> str:
+    if not url.startswith("sqlite://"):
+        raise ValueError(f"{url!r} is no URL of SQLite: write sqlite:///file.db, four slashes for an absolute path")
     path = unquote(url.removeprefix("sqlite://").removeprefix("/"))
     if not path or path == ":memory:":
         raise ValueError("SQLite needs a file, such as sqlite:///sameas.db; for records in memory use memory://")

@@ -55,6 +55,17 @@ _NEEDED = {
     "numpy": "extract",
     "scipy": "extract",
     "httpx": "client",
+    "redis": "redis",
+    "psycopg": "postgres",
+    "pymysql": "mysql",
+    "asyncmy": "mysql",
+    "mssql_python": "mssql",
+    "sqlalchemy": "sql",
+    "fastapi": "server",
+    "uvicorn": "server",
+    "jwt": "auth",
+    "pydantic_ai": "llm",
+    "celery": "celery",
 }
 # From the worst to the best: several documents end with the worst code of any.
 _SEVERITY = (

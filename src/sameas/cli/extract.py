@@ -27,6 +27,7 @@ from sameas.cli.summary import Reuse, Row, print_report, print_summary
 from sameas.extraction.document import Document
 from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
+from sameas.extraction.inputs.errors import DocumentError
 from sameas.extraction.outputs import DEFAULT_BASE
 from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.extraction.service import Extraction, ExtractionService
@@ -201,6 +202,8 @@ async def _extract_all(service: ExtractionService, sources: Sequence[Source], pl
         except (BrokenPipeError, KeyboardInterrupt):
             raise
         except Exception as error:
+            if not plan.several and isinstance(error, DocumentError):
+                raise CliError(f"{source.name}: {error}") from error
             if not plan.several:
                 raise
             # One bad document of many does not cost the others.

@@ -28,7 +28,8 @@ COMMANDS = {
 _HELP = (
     "Documents to knowledge graphs true to an ontology, and never the same work twice.\n\n"
     "Settings are SAMEAS_* variables or sameas.toml; `sameas doctor` shows them. Exit codes: 0 done, 1 failed, 2 wrong "
-    "usage, 3 partial result, 4 bad input, 5 store or work not available now. --debug shows tracebacks."
+    "usage, 3 partial result, 4 bad input, 5 store or work not available now, 6 shapes not met. --debug shows "
+    "tracebacks."
 )
 
 

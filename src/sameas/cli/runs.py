@@ -126,7 +126,7 @@ def _find(service: ExtractionService, key: str) -> Run:
     try:
         return service.runs.find(key)
     except ValueError as error:
-        raise CliError(f"{key!r} is not a key: {error}", todo="`sameas runs list` shows them") from error
+        raise CliError(str(error), todo="`sameas runs list` shows them") from error
 
 
 def _print_run(run: Run) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 LEXICON, LEARNED = "lexicon", "learned"
 SUFFIX = ".learned"
-LEXICON_VERSION, LEARNED_VERSION = "5", "3"
+LEXICON_VERSION, LEARNED_VERSION = "6", "3"
 _DIGEST = 32
 _LONGEST_MARK = 100
 

@@ -23,7 +23,7 @@ _CODES: tuple[tuple[type[Exception], Code, str], ...] = (
     (provided.ModelServerError, "server", "the server failed"),
     (provided.ModelTimeoutError, "timeout", "no answer in time"),
     (provided.ModelRequestTimeout, "timeout", "no answer in time"),
-    (provided.ModelConnectionError, "network", "the connection failed"),
+    (provided.ModelConnectionError, "network", "the connection failed: check the address and that the server runs"),
     (provided.ModelAuthenticationError, "auth", "the key was refused: check it and what it may use"),
     (provided.ModelNotFoundError, "bad_request", "there is no such model or path: check the name and the address"),
     (

@@ -51,7 +51,7 @@ def test_html_text_is_what_a_reader_sees() -> None:
     text = read_html(PAGE, meter=meter()).normalized
     assert (
         text
-        == "Acme & Co\n\nAlice Stone works for Acme Ltd — since 1999.\n\none\n東京 👩\u200d🚀\n\na  b\n\nx y\n\nCafé last"
+        == "Acme & Co\n\nAlice Stone works for Acme Ltd — since 1999.\n\none\n\n東京 👩\u200d🚀\n\na  b\n\nx y\n\nCafé last"
     )
 
 
@@ -95,7 +95,7 @@ more = 2\r
 def test_markdown_text_has_no_marks() -> None:
     text = read_markdown(NOTES, meter=meter()).normalized
     assert "Alice Stone works for Acme & others * now." in text
-    assert "first item\nsecond" in text
+    assert "first item\n\nsecond" in text
     assert "code = 1\nmore = 2" in text
     assert "http" not in text
     assert "<div>" not in text

@@ -98,6 +98,21 @@ def written(text: str) -> str:
         ("<anna> is the deputy chief executive of <W>.", set()),
         ("CEO <anna> met <otto> of <N>.", set()),
         ("<N> CEO <anna> was born in Kiel.", {"N chiefExecutive anna", "anna birthPlace Kiel"}),
+        ("CEO of <N> is <anna>.", {"N chiefExecutive anna"}),
+        ("<anna>, CEO of <N>, was born in Kiel.", {"N chiefExecutive anna", "anna birthPlace Kiel"}),
+        # Whom a pronoun means after a sentence that began with it.
+        (
+            "<N> is based in Kiel. It acquired <W>. It employs 80 people.",
+            {"N headquarters Kiel", "N acquired W", "N employees 80"},
+        ),
+        (
+            "<anna> was born in Kiel. She married <otto>. She founded <W>.",
+            {"anna birthPlace Kiel", "anna spouse otto", "W founder anna"},
+        ),
+        (
+            "<anna> was born in Kiel. She married <otto>. He founded <W>.",
+            {"anna birthPlace Kiel", "anna spouse otto", "W founder otto"},
+        ),
         # Clauses.
         ("<W>, which competes with <N>, acquired <B>.", {"W competitorOf N", "W acquired B"}),
         ("<N>, a rival of <W>, is based in Hamburg.", {"N competitorOf W", "N headquarters Hamburg"}),

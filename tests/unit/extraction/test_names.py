@@ -102,3 +102,9 @@ def test_acronyms() -> None:
     assert initials("university of the arts") == "ua"
     assert is_acronym("I.B.M.")
     assert not is_acronym("Ibm")
+
+
+def test_a_short_line_ends_a_name_and_a_full_one_does_not() -> None:
+    assert "Laura Bennett" in names("Name: Laura Bennett\nDate of birth: 12 June 1988")
+    wrapped = "The accounts of the society were kept for years by Laura\nBennett, who lived in Cardiff."
+    assert "Laura\nBennett" in names(wrapped)

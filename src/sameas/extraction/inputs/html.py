@@ -19,9 +19,9 @@ MEDIA_TYPE = "text/html"
 _SKIPPED = frozenset("script style template noscript title svg math iframe object canvas select datalist".split())
 _PARAGRAPHS = frozenset(
     "p div section article aside main header footer nav h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre figure form "
-    "fieldset hr address details".split()
+    "fieldset hr address details li tr dt".split()
 )
-_LINES = frozenset("br li tr dt dd figcaption caption summary option legend".split())
+_LINES = frozenset("br dd figcaption caption summary option legend".split())
 _CELLS = frozenset(("td", "th"))
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _FEED = 1 << 16

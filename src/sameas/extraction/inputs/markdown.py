@@ -37,11 +37,12 @@ def read_markdown(source: str, *, meter: Meter) -> Document:
         meter.tick()
         if token.type == "list_item_open":
             tight += 1
-            out.line_break()
+            # Its mark is gone: without a blank line nothing would part it from the item before.
+            out.line_break(blank_lines=1)
         elif token.type == "list_item_close":
             tight -= 1
         elif token.type == "tr_open":
-            out.line_break()
+            out.line_break(blank_lines=1)
         elif token.type in ("td_open", "th_open"):
             out.space()
         elif token.type in _OWN_PARAGRAPH and not (tight and token.hidden):

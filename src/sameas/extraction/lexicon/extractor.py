@@ -18,7 +18,7 @@ from sameas.extraction.lexicon.cues import Cue, build_cues
 from sameas.extraction.lexicon.fitting import Fitting
 from sameas.extraction.lexicon.look import Scene
 from sameas.extraction.lexicon.phrases import Match, Phrases, fold
-from sameas.extraction.lexicon.pronouns import Antecedents
+from sameas.extraction.lexicon.pronouns import Antecedents, told_on
 from sameas.extraction.lexicon.separated import with_separated
 from sameas.extraction.lexicon.sighting import Sighting
 from sameas.ontology.focus import Focus
@@ -44,13 +44,14 @@ class LexiconExtractor:
         self._cues: Phrases[Cue] = Phrases(build_cues(index))
         self._sighting = Sighting(index)
         self._fitting = Fitting(index)
+        self._antecedents = Antecedents(self._fitting.kind_of, self._sighting.is_class)
         self._associator = Associator(
             fit_subject=self._fitting.subject,
             fit_object=self._fitting.target,
             is_open=self._fitting.is_open,
             is_functional=lambda iri: index.properties[iri].functional,
             is_class=self._sighting.is_class,
-            antecedents=Antecedents(self._fitting.kind_of, self._sighting.is_class),
+            antecedents=self._antecedents,
         )
         self._notes = tuple(self._remarks())
 
@@ -119,6 +120,7 @@ class LexiconExtractor:
     ) -> Iterator[Said]:
         focused = frozenset(focus.properties)
         earlier: list[tuple[Mention, ...]] = []
+        families: list[str] = []
         mention_at = cue_at = 0
         for sentence in chunk.sentences:
             mention_from, cue_from = mention_at, cue_at
@@ -134,10 +136,13 @@ class LexiconExtractor:
                     for cue in cues[cue_from:cue_at]
                     if not any(start < (cue.head or cue.end) and cue.start < end for start, end in places)
                 ]
+                first = next((mention.start for mention in here if mention.kind != "literal"), sentence.end)
+                family = self._antecedents.family(chunk.text[sentence.start : first])
                 if free:
-                    scene = Scene(chunk.text, sentence, here, earlier)
+                    scene = Scene(chunk.text, sentence, here, told_on(earlier, families, family))
                     yield from self._associator.claims(scene, free, allowed=focused.__contains__)
                 earlier.append(tuple(mention for mention in here if mention.kind != "literal"))
+                families.append(family)
 
     def _remarks(self) -> Iterator[str]:
         ontology = self._index.ontology

@@ -46,8 +46,8 @@ _NAME = re.compile(
     rf"(?<![\w.]){_TITLE}(?P<name>{_WORD}(?:(?:[ \n]{_PARTICLE}[ \n]?|[ \n])"
     rf"(?!(?:{'|'.join(_TITLES)})\b)(?:{_WORD}|\d{{1,4}}(?![\w:/]|[.,]\d))){{0,7}})"
 )
-# "Acme Robotics, Inc.": a legal form after a comma belongs to the name.
-_LEGAL_FORM = re.compile(r",[ ](?:Inc|Ltd|LLC|PLC|plc|Corp|Co|GmbH|SA|SpA|BV|NV|AB|Pty)\b\.?(?=[\s,;:)]|\Z)")
+# "Acme Robotics, Inc.": a legal form after a comma belongs to the name, and so does one in small letters.
+_LEGAL_FORM = re.compile(r",[ ](?:Inc|Ltd|LLC|PLC|plc|Corp|Co|GmbH|SA|SpA|BV|NV|AB|Pty)\b\.?(?=[\s,;:)]|\Z)|[ ]plc\b")
 # "Acme AG CEO Anna Keller": a legal form ends the name, save before a second one.
 _ENDS_NAME = re.compile(
     r"(?<=[ \n])(?:GmbH|AG|SE|KG|KGaA|Inc|Ltd|LLC|PLC|plc|Corp|SA|SAS|SARL|SpA|BV|NV|Oy|Pty)(?=[ \n])"
@@ -117,6 +117,8 @@ _VERBS = frozenset(
         "works worked made"
     ).split()
 )
+# Lines that are wrapped are about this long, or longer.
+_FULL_LINE = 40
 _OPENERS = '"“„«‘('
 
 
@@ -127,6 +129,7 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
     place = 0
     while match := _NAME.search(text, place):
         start, end = match.span("name")
+        end = _end_in_lines(text, start, end)
         word_end = _word_end(text, start, end)
         word = text[start:word_end]
         opens = start in openings or (start > 0 and start - 1 in openings and text[start - 1] in _OPENERS)
@@ -152,6 +155,19 @@ def find_names(text: str, sentences: tuple[Span, ...]) -> Iterator[NameShape]:
             continue
         title = match.start("title")
         yield NameShape(start, end, looks_like(text, start, end, titled=title >= 0), title)
+
+
+def _end_in_lines(text: str, start: int, end: int) -> int:
+    """Where a name ends that a line break closes: it goes on in the next line only where the line is full, so that
+    the next word had no room in it (`Name: Laura Bennett` above `Date of birth: ...` is no wrapped line).
+    """
+    at = text.find("\n", start, end)
+    while at >= 0:
+        line = at - (text.rfind("\n", 0, at) + 1)
+        if line + 1 + _word_end(text, at + 1, end) - (at + 1) <= _FULL_LINE:
+            return at
+        at = text.find("\n", at + 1, end)
+    return end
 
 
 def _cut(text: str, start: int, end: int) -> int:

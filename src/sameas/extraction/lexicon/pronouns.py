@@ -1,7 +1,8 @@
 """Whom a pronoun, or `the company`, at the beginning of a sentence means.
 
 Rule: the one name of the sentence before that fits: a person for `she`, none for `it`, one of the class for `the
-company`. Where two fit, the first if the sentence before is about it alone, else nobody.
+company`. Where two fit, the first if the sentence before is about it alone, else nobody. A sentence that itself began
+with that pronoun goes on about the same one: `Anna ... She married Bert. She ...` is all about Anna.
 """
 
 # ruff: noqa: RUF001, SIM905 (word lists and the marks of other scripts are the data here)
@@ -18,6 +19,8 @@ _ANY = frozenset("elle sie es son sa sein".split())
 _THE = re.compile(r"(?:the|this|der|die|das|le|la|el)\s+(?P<words>[\w-]+(?:\s[\w-]+)?)", re.IGNORECASE)
 _TIME = re.compile(r"(?:(?:in|on|since|by|im|en)\s+)?(?:[\w.]+\s+){0,2}\d{4},?\s+", re.IGNORECASE)
 _BACK = 2
+_FAMILIES = {"he": "he", "his": "he", "she": "she", "her": "she", "it": "it", "its": "it"}
+_SAME = re.compile(r"\b(?:he|his|she|her|its?)\b", re.IGNORECASE)
 
 
 class Antecedents(NamedTuple):
@@ -44,6 +47,15 @@ class Antecedents(NamedTuple):
                 return first if one or first is names[0] else None
         return None
 
+    def family(self, opening: str) -> str:
+        """The pronoun that the words before the first name of a sentence speak of it by: he, she, it or none."""
+        found = _SAME.search(opening)
+        if found is not None:
+            return _FAMILIES[found[0].lower()]
+        the = _THE.match(opening)
+        words = the["words"] if the is not None else ""
+        return "it" if words and (self.is_class(words) or self.is_class(words.split()[0])) else ""
+
     def _allowed(self, said: str) -> Callable[[Mention], bool] | None:
         if said in _PERSON:
             return lambda name: self.kind_of(name) in ("person", "")
@@ -55,3 +67,13 @@ class Antecedents(NamedTuple):
         if the is not None and self.is_class(the["words"]):
             return lambda _: True
         return None
+
+
+def told_on(earlier: Sequence[Sequence[Mention]], families: Sequence[str], family: str) -> Sequence[Sequence[Mention]]:
+    """The names before a sentence, where those of sentences that speak of the same one stand behind its own."""
+    first = len(earlier) - 1
+    while first > 0 and family and families[first] == family:
+        first -= 1
+    if first < 0 or first == len(earlier) - 1:
+        return earlier
+    return [*earlier[:first], [name for names in earlier[first:] for name in names]]

@@ -33,8 +33,12 @@ _BEFORE = re.compile(r"\s+(?:(?:named|called|namens)\s+)?[\"“„«‘]?\Z")
 _OF = re.compile(r"\s+(?:of|von|de)\s+[\"“„«‘]?\Z")
 _AFTER = re.compile(
     r"[\"”“»’]?(?:\s*\([^)]{0,80}\))?\s*(?:,|is|was|are|were|became|ist|war|est|était|es|era|è)\s+(?:also\s+)?"
-    r"(?:an?|the|one of the|ein|eine|un|une|una|uno|der|die|das)\s+(?:[\w'’-]+\s+){0,4}\Z"
+    r"(?:an?|the|one of the|ein|eine|un|une|una|uno|der|die|das)\s+"
+    # "Anna is the author of the novel Dawn" does not call Anna a novel.
+    r"(?:(?!(?:of|in|at|on|by|for|from|to|with|who|which|that|von|de|des|du)\b)[\w'’-]+\s+){0,4}\Z"
 )
+# "CEO of Acme", "Founder of the Wattmann Institute": the name begins after the role.
+_ROLE_OF = re.compile(r"[ ]of[ ](?:the[ ])?(?=[^\W\d_])")
 _DIGIT = re.compile(r"\d")
 _STOPS = frozenset("的和与及是在了、，。；：！？,.;:!?\n 　「」『』《》（）()")
 _LONGEST_RUN = 16
@@ -136,6 +140,8 @@ class Sighting:
             # "Director Jane Doe": the role is a cue, the name follows.
             if start < role_end < end - 1 and text[role_end] == " " and text[role_end + 1].isupper():
                 start = role_end + 1
+            elif (of := _ROLE_OF.match(text, role_end, end)) is not None and start < role_end:
+                start = of.end()
             shaped = shape.looks_like if start == shape.start else looks_like(text, start, end)
             yield Mention(start, end, text[start:end], looks_like=shaped)
 
