@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from sameas.once.errors import StoreMisconfigured
 from sameas.once.store import AsyncStore, Backend, Store
 
 if TYPE_CHECKING:
@@ -38,17 +41,20 @@ def open_backend(url: str, **options: Any) -> Backend:
 
             return SqlBackend(SqlitePerformer(_sqlite_path(url), **options), dialect="sqlite")
         case "redis" | "rediss":
-            from sameas.stores import redis
+            with _needing("redis"):
+                from sameas.stores import redis
 
             return redis.open_backend(url, **options)
         case "postgresql" | "postgres":
-            from sameas.stores import postgres
+            with _needing("postgres"):
+                from sameas.stores import postgres
 
             return postgres.open_backend(url, **options)
-        case "mysql" | "mariadb" | "mssql":
-            from sameas.stores import sqlalchemy
+        case "mysql" | "mariadb" | "mssql" as kind:
+            with _needing("mssql" if kind == "mssql" else "mysql"):
+                from sameas.stores import sqlalchemy
 
-            return sqlalchemy.open_backend(url, **options)
+                return sqlalchemy.open_backend(url, **options)
         case _:
             raise ValueError(
                 f"{url.partition('://')[0]!r} is no kind of store: use memory://, sqlite:///file.db, redis://, "
@@ -66,7 +72,9 @@ def open_database(url: str, statements: Statements) -> Database:
             return Database(SqliteDriver(_sqlite_path(url)), statements)
         case "postgresql" | "postgres":
             from sameas.databases import Database
-            from sameas.databases.postgres import PostgresDriver
+
+            with _needing("postgres"):
+                from sameas.databases.postgres import PostgresDriver
 
             return Database(PostgresDriver(url), statements)
         case scheme:
@@ -74,6 +82,14 @@ def open_database(url: str, statements: Statements) -> Database:
                 f"{scheme!r} is no database for tables: use SQLite, such as sqlite:///sameas.db, or PostgreSQL, such "
                 "as postgresql+psycopg://localhost/sameas"
             )
+
+
+@contextmanager
+def _needing(extra: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise StoreMisconfigured(f"this store needs another package: pip install 'sameas[{extra}]'") from error
 
 
 def _sqlite_path(url: str) -> str:

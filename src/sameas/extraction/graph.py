@@ -37,7 +37,6 @@ RejectionCode: TypeAlias = Literal[
     "hedged",
     "no_longer",
     "ambiguous_type",
-    "timed_out",
 ]
 
 

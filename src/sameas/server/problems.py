@@ -95,7 +95,7 @@ def problem_of(error: BaseException) -> Problem:
         case NotCanonical():
             return Problem(422, "not-canonical", f"the text has no canonical form: {error}")
         case MalformedKey():
-            return Problem(400, "idempotency-key-malformed", str(error))
+            return Problem(400, "key-malformed", str(error))
         case msgspec.ValidationError():
             return Problem(422, "invalid", str(error))
         case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():

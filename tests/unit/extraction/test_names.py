@@ -108,3 +108,5 @@ def test_a_short_line_ends_a_name_and_a_full_one_does_not() -> None:
     assert "Laura Bennett" in names("Name: Laura Bennett\nDate of birth: 12 June 1988")
     wrapped = "The accounts of the society were kept for years by Laura\nBennett, who lived in Cardiff."
     assert "Laura\nBennett" in names(wrapped)
+    labelled = "Those who were present at the meeting were Omar Haddad and Li Wei\nApologies: Anna Schmidt"
+    assert {"Li Wei", "Anna Schmidt"} <= set(names(labelled))

@@ -162,7 +162,10 @@ def _end_in_lines(text: str, start: int, end: int) -> int:
     the next word had no room in it (`Name: Laura Bennett` above `Date of birth: ...` is no wrapped line).
     """
     at = text.find("\n", start, end)
-    while at >= 0:
+    if at >= 0 and text.startswith(":", end):
+        # A word before a colon is the label of its own line.
+        end = text.rfind("\n", start, end)
+    while 0 <= at < end:
         line = at - (text.rfind("\n", 0, at) + 1)
         if line + 1 + _word_end(text, at + 1, end) - (at + 1) <= _FULL_LINE:
             return at

@@ -165,7 +165,7 @@ class Extract:
         """The first answer to a client's key, again and again."""
         service = self._service
         if not key or len(key) > _LONGEST_KEY:
-            raise Problem(400, "idempotency-key-malformed", f"Idempotency-Key must have 1 to {_LONGEST_KEY} characters")
+            raise Problem(400, "key-malformed", f"Idempotency-Key must have 1 to {_LONGEST_KEY} characters")
         prepared = await service.do(service.runner.prepare(visitor.space, request))
         note.key = prepared.key.key
         began = asyncio.Event()
