@@ -45,6 +45,8 @@ def before(chunk):
     with open(f"{home}/asked-{os.getpid()}", "a") as asked:
         asked.write(f"{chunk.index}\\n")
     time.sleep(float(pause))
+    while point.startswith("until ") and len(list(Path(home).glob("came-*"))) < int(point.split()[1]):
+        time.sleep(0.01)
     if point.startswith("chunk ") and chunk.index == int(point.split()[1]):
         die()
 
@@ -64,6 +66,7 @@ if point == "after metadata":
     dying(RunAttempt, "finish")
 
 events = []
+Path(home, f"came-{os.getpid()}").touch()
 done = asyncio.run(extract(
     make_service(Path(home), lease=float(lease)), extractor, DISTINCT, on_event=events.append,
     settings=replace(SMALL, concurrency=int(concurrency)),
@@ -112,7 +115,8 @@ def test_results_are_byte_equal_over_hash_seeds_and_concurrency(tmp_path: Path) 
 
 
 def test_two_processes_at_once_make_one_run(tmp_path: Path) -> None:
-    first = start(tmp_path, pause=0.03)
+    # Loading takes the others longer than the whole run, on a machine that has much to do.
+    first = start(tmp_path, point="until 3", pause=0.03)
     while not asked(tmp_path) and first.poll() is None:
         time.sleep(0.01)
     others = [start(tmp_path) for _ in range(2)]

@@ -11,6 +11,9 @@ from typing import Literal
 import msgspec
 import pytest
 
+from sameas.cli.errors import ExitCode
+from sameas.cli.spending import print_spending
+from sameas.cli.summary import Row
 from sameas.extraction.events import (
     CacheHit,
     ChunkCompleted,
@@ -29,8 +32,9 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import ModelError
 from sameas.llm.prices import Price
 from sameas.ontology.focus import FocusSettings
+from sameas.settings import Settings
 from tests.servers.model_oracle import Seen, asked
-from tests.servers.model_script import Call, held, refuses, says, status
+from tests.servers.model_script import Call, held, refuses, replace, says, status
 from tests.servers.model_server import ModelServer
 
 from .model_path import INDEX, LARGER, ORACLE, PLENTY, ModelPath, document, expected, model_path, sentence, stated
@@ -160,6 +164,52 @@ async def test_identical_requests_at_once_share_one_run_and_its_events(server: M
             found = [event for event in events if isinstance(event, EntityFound)]
             assert len(found) == 2 * CHUNKS
             assert any(isinstance(event, ExtractionCompleted) for event in events)
+
+
+async def test_identical_requests_at_once_share_a_run_that_ends_in_part(
+    server: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Long enough for those who wait to look at the journal.
+    fails = replace(status(500), latency=0.1)
+    server.rescript(lambda call: fails if sentence(2) in asked(call) else ORACLE(call))
+    async with model_path(server, tmp_path) as path:
+        heard: list[list[object]] = [[], [], []]
+        results = await asyncio.gather(*(path.extract(document(CHUNKS), on_event=events.append) for events in heard))
+        assert {result.metadata.outcome for result in results} == {"PARTIAL_EARLY_EXIT"}
+        assert {result.metadata.attempt for result in results} == {1}
+        assert sorted(result.shared for result in results) == [False, True, True]
+        assert all(stated(result) == expected({*range(CHUNKS)} - {2}) for result in results)
+        # One try and two more, not as many for each caller.
+        assert sum(sentence(2) in asked(call) for call in server.calls) == 3
+        for events in heard:
+            assert sum(isinstance(event, ExtractionCompleted) for event in events) == 1
+        # Only one of them paid.
+        print_spending([Row("a.txt", ExitCode.PARTIAL, 1.0, result) for result in results], settings=Settings())
+        lines = [line for line in capsys.readouterr().err.splitlines() if "entity extraction, " in line]
+        assert sorted("not spent again" in line for line in lines) == [False, True, True]
+        # The next request is no waiting one: it does what is missing.
+        server.rescript(ORACLE)
+        assert stated(await path.extract(document(CHUNKS))) == expected(range(CHUNKS))
+
+
+async def test_a_run_that_its_own_limit_ended_is_gone_on_with_by_who_waited(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    gate = threading.Event()
+    server.rescript(lambda call: held(gate, ORACLE(call)))
+    async with (
+        model_path(server, tmp_path, control={"max_tokens": 2000}) as poor,
+        model_path(server, tmp_path) as rich,
+    ):
+        first = asyncio.create_task(poor.extract(document(CHUNKS)))
+        await asyncio.to_thread(server.wait_for_calls, 1)
+        second = asyncio.create_task(rich.extract(document(CHUNKS)))
+        await asyncio.sleep(0.1)
+        gate.set()
+        assert {one.code for one in (await first).metadata.missing} == {"budget_spent"}
+        whole = await second
+        assert not whole.shared
+        assert stated(whole) == expected(range(CHUNKS))
 
 
 async def test_a_client_that_leaves_does_not_stop_the_others(server: ModelServer, tmp_path: Path) -> None:

@@ -50,8 +50,9 @@ def print_spending(rows: Sequence[Row], *, settings: Settings) -> None:
         if row.extraction is None:
             continue
         metadata = row.extraction.metadata
+        was_there = row.extraction.replayed or row.extraction.shared
         for used in metadata.usage:
-            print(f"{row.name}: {_used(used, replayed=row.extraction.replayed)}", file=sys.stderr)
+            print(f"{row.name}: {_used(used, replayed=was_there)}", file=sys.stderr)
         for gap in metadata.missing[:_GAPS_SHOWN]:
             print(
                 f"{row.name}: missing: characters {gap.start} to {gap.end}, {gap.stage.replace('_', ' ')}: {gap.code}",

@@ -9,8 +9,13 @@ import msgspec
 
 from sameas.extraction.graph import Graph, KnowledgeGraph, in_memory
 from sameas.extraction.outputs import SpooledOutputs
+from sameas.llm.errors import BudgetSpent, RequestTooLarge
 from sameas.llm.ledger import UsageRow
 from sameas.llm.outcomes import RunOutcome, name_outcome
+
+TIMED_OUT, DEADLINE = "timed_out", "deadline"
+# Limits that every caller sets for itself: where one had to end, another may go on.
+_OWN_LIMITS = frozenset({TIMED_OUT, DEADLINE, BudgetSpent.code, RequestTooLarge.code})
 
 
 class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
@@ -21,6 +26,11 @@ class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
     stage: str
     code: str
     chunk_index: int
+
+    @property
+    def is_for_own_limit(self) -> bool:
+        """Whether it is missing for a limit of the one who worked on it."""
+        return self.code in _OWN_LIMITS
 
 
 class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):

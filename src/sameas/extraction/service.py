@@ -3,7 +3,8 @@ gets that result.
 
 Rule: the once engine decides who works; the run's folder holds what came out and is checked whenever it is
 read. Only a complete outcome completes the record: a partial one is answered as partial and its claim is
-given back, so that the next request does what is missing. A damaged folder is set aside and done again.
+given back, so that the next request does what is missing; who waited meanwhile shares it. A damaged folder is set
+aside and done again.
 """
 
 import asyncio
@@ -244,7 +245,9 @@ class ExtractionService:
             try:
                 record = await self._engine.record(partial(work.do, following=following), **options)
             except PartialRunError as ended:
-                return self._answer(work, Stored(ended.metadata, ended.graph))
+                if ended.shared:
+                    await asyncio.to_thread(self._note, work, shared=True)
+                return self._answer(work, Stored(ended.metadata, ended.graph), shared=ended.shared)
             except RunReplacedError:
                 continue
             finally:

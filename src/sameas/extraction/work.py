@@ -2,7 +2,8 @@
 pipeline, commit the folder and the database.
 
 Rule: what a crash left complete is adopted, what it left in part goes on, what is damaged is set aside and
-named. The result is in the folder, and in the database, before the record is completed.
+named. Who waited for an attempt that ended in part shares what that found, unless limits of its owner ended it.
+The result is in the folder, and in the database, before the record is completed.
 """
 
 import asyncio
@@ -37,11 +38,12 @@ T = TypeVar("T")
 
 
 class PartialRunError(Exception):
-    """The run ended early; what it found is here, and its claim was given back."""
+    """The run ended early; what it found is here, and its claim was given back. `shared` is another caller's."""
 
-    def __init__(self, metadata: RunMetadata, graph: Graph) -> None:
+    def __init__(self, metadata: RunMetadata, graph: Graph, *, shared: bool = False) -> None:
         self.metadata = metadata
         self.graph = graph
+        self.shared = shared
         super().__init__(metadata.outcome)
 
 
@@ -88,6 +90,7 @@ class ExtractionWork:
         self._tables = tables
         self._retention = retention
         self._clock = clock
+        self._asked_at = clock()
         self._damage: list[str] = []
 
     def damaged(self, reason: str) -> None:
@@ -104,6 +107,10 @@ class ExtractionWork:
                 following.tell(_damage_told(self.plan.key, reason, now=self._clock()))
             following.tell(hit(self.done.metadata, shared=False, now=self._clock()))
             return RunSummary.of(self.done.metadata)
+        shared = await asyncio.to_thread(self._awaited)
+        if shared is not None:
+            following.tell(hit(shared.metadata, shared=True, now=self._clock()))
+            raise PartialRunError(shared.metadata, shared.graph, shared=True)
         attempt = await _to_its_end(self._begin, context)
         try:
             result = await self._run(attempt, following)
@@ -154,6 +161,22 @@ class ExtractionWork:
                 stored = folder.result() if context.attempt > 1 else None
                 return stored if stored is not None and self._stands(stored.metadata) else None
             return folder.result() if self._runs.restore(self.plan.key) is not None else None
+        except RunDamagedError:
+            return None
+
+    def _awaited(self) -> Stored | None:
+        """What another caller's attempt found while this one waited for it: asking again at once what a server just
+        failed at would make each of many callers wait for all who came before.
+        """
+        folder = self._runs.at(self.plan.key)
+        metadata = folder.peek()
+        if metadata is None or metadata.status != "partial" or metadata.outcome == "CANCELLED":
+            return None
+        was_waited_for = metadata.completed_at is not None and seconds_of(metadata.completed_at) > self._asked_at
+        if not was_waited_for or not metadata.missing or any(one.is_for_own_limit for one in metadata.missing):
+            return None
+        try:
+            return Stored(metadata, folder.graph(metadata))
         except RunDamagedError:
             return None
 

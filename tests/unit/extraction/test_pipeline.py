@@ -35,7 +35,7 @@ from sameas.extraction.outputs import FORMATS, write_entities, write_rejected, w
 from sameas.extraction.pipeline import Pipeline
 from sameas.extraction.pipeline_settings import PipelineSettings
 from sameas.identity.key import compute_idempotency_key, normalize_text
-from sameas.llm.timeouts import STAGES
+from sameas.llm.timeouts import STAGES, paused
 from sameas.ontology.focus import Focus
 from tests.shared_data import shared
 
@@ -339,6 +339,26 @@ def test_output_that_takes_too_long_is_left_out() -> None:
 def test_a_deadline_that_has_passed_leaves_nothing_and_says_so() -> None:
     pipeline = Pipeline(index=INDEX, extractor=LexiconExtractor(INDEX), settings=PipelineSettings(deadline_seconds=0.0))
     assert run(TEXT, pipeline).outcome == "EMPTY"
+
+
+class Waiting(Counting):
+    """Waits two hours for leave to work on chunks about Globex."""
+
+    async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
+        if "Globex" in chunk.text:
+            with paused():
+                await asyncio.sleep(7200)
+        return await super().extract_entities(chunk, focus)
+
+
+def test_a_deadline_ends_what_waits_and_keeps_the_rest() -> None:
+    settings = PipelineSettings(chunking=SMALL, deadline_seconds=3600.0)
+    pipeline = Pipeline(index=INDEX, extractor=Waiting(), settings=settings)
+    result = run_jumping(pipeline.run(TEXT, key="k", formats=()))
+    assert {(one.stage, one.code) for one in result.missing} == {("entity_extraction", "deadline")}
+    assert result.outcome == "PARTIAL_EARLY_EXIT"
+    assert ("Alice Stone", "bornIn", "Paris") in triples(result.graph)
+    assert not any(entity.name == "Globex" for entity in result.graph.entities)
 
 
 class Broken(Counting):

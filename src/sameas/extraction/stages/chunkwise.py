@@ -2,7 +2,7 @@
 
 Rule: results come back in the order of the chunks, whatever the order they were done in. A chunk whose hard
 limit passes, or whose extractor gives up on it, ends with nothing and makes the stage partial; it is not kept
-as a checkpoint.
+as a checkpoint. So does one that is under way, or waits, when the run's own deadline passes.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from sameas.extraction.events import (
     TimeoutWarning,
 )
 from sameas.extraction.extractor import ChunkFailedError
-from sameas.extraction.outcome import MissingChunk
+from sameas.extraction.outcome import DEADLINE, TIMED_OUT, MissingChunk
 from sameas.extraction.stages.result_spool import ResultSpool
 from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
@@ -33,8 +33,6 @@ T = TypeVar("T")
 _PROGRESS_STEPS = 20
 # How long work that never waits may keep the event loop.
 _SLICE = 0.005
-
-TIMED_OUT, DEADLINE = "timed_out", "deadline"
 
 
 class ChunkStage(Protocol[T]):
@@ -84,8 +82,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: float | None = None
     """When the run's own deadline passes, by `time.monotonic`."""
 
-    def is_over(self) -> bool:
-        return self.ends_at is not None and time.monotonic() >= self.ends_at
+    def time_left(self) -> float | None:
+        """Seconds until the run's own deadline; None where there is none."""
+        return None if self.ends_at is None else self.ends_at - time.monotonic()
 
 
 async def over_chunks(
@@ -184,8 +183,11 @@ class _Run(Generic[T]):
         """The result and, where it had to end early, why."""
         stage, bus = self._stage, self._bus
         limits = self._conditions.timeouts[stage.name]
-        if self._conditions.is_over():
+        left = self._conditions.time_left()
+        if left is not None and left <= 0:
             return stage.nothing(chunk), DEADLINE
+        # Waits do not count as work of a stage, and may be longer than the run.
+        deadline = asyncio.timeout(left)
 
         def warn(limit: str = "soft") -> None:
             milliseconds = limits.soft_ms if limit == "soft" else limits.hard_ms
@@ -198,7 +200,12 @@ class _Run(Generic[T]):
             )
 
         try:
-            return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), ""
+            async with deadline:
+                return await within(stage.name, lambda: stage.work(chunk), limits=limits, on_soft=warn), ""
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return stage.nothing(chunk), DEADLINE
         except StageTimedOutError:
             warn("hard")
             return stage.nothing(chunk), TIMED_OUT
