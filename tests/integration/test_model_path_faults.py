@@ -100,7 +100,9 @@ async def test_a_bad_chunk_is_named_the_others_are_done_and_the_next_request_doe
 ) -> None:
     step, code, tries = FAULTS[name]
     server.rescript(bad_at(step))
-    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=0.6, interface=interface) as path:
+    # Short only where the end of it is what is shown: on a slow machine good replies take their time too.
+    timeout = 1.2 if code == "timeout" else 20.0
+    async with asyncio.timeout(WITHIN), model_path(server, tmp_path, timeout=timeout, interface=interface) as path:
         part = await path.extract(document(CHUNKS))
         assert [(gap.stage, gap.chunk_index) for gap in part.metadata.missing] == [("entity_extraction", BAD)]
         assert part.metadata.missing[0].code == code

@@ -120,7 +120,21 @@ class SqlAlchemyPerformer:
         return replies
 
     async def aperform_many(self, statements: Sequence[Statement]) -> list[Any]:
-        return await asyncio.gather(*(self.aperform(statement) for statement in statements), return_exceptions=True)
+        replies: list[Any] = [None] * len(statements)
+        of_one_record: dict[object, list[int]] = {}
+        for number, statement in enumerate(statements):
+            of_one_record.setdefault(statement.values.get("digest", number), []).append(number)
+
+        async def perform_in_order(numbers: list[int]) -> None:
+            for number in numbers:
+                try:
+                    replies[number] = await self.aperform(statements[number])
+                except Exception as error:
+                    replies[number] = error
+
+        # Whoever asks first for a record is answered first; different records do not wait for each other.
+        await asyncio.gather(*map(perform_in_order, of_one_record.values()))
+        return replies
 
     @contextmanager
     def join(self, connection: Any) -> Iterator[Enlisted]:

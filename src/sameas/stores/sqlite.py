@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from random import uniform
 from threading import RLock
 from typing import Any
 
@@ -20,7 +19,7 @@ from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, Statement
 from sameas.stores.sqlite_writer import SqliteWriter
 from sameas.stores.statements import migrations
-from sameas.stores.wal import switch_to_wal
+from sameas.stores.wal import switch_to_wal, when_free
 
 
 class _Transaction:
@@ -94,11 +93,14 @@ class SqlitePerformer:
         self._writer = None
 
     def perform(self, statement: Statement) -> list[Row]:
+        return self._perform(statement, self._busy_timeout)
+
+    def _perform(self, statement: Statement, seconds: float) -> list[Row]:
         self._refuse_nested()
         connection = self._take()
         try:
             if statement.reads:
-                rows = _execute(connection, statement, self.now())
+                rows = self._read(connection, statement, time.monotonic() + seconds)
             else:
                 rows = self._write(connection, [statement])[0]
                 if isinstance(rows, Exception):
@@ -120,15 +122,20 @@ class SqlitePerformer:
         connection = self._take()
         try:
             if all(statement.reads for statement in statements):
-                return [_execute(connection, statement, self.now()) for statement in statements]
+                deadline = (time.monotonic() if since is None else since) + self._busy_timeout
+                return [self._read(connection, statement, deadline) for statement in statements]
             return self._write(connection, statements, since)
         finally:
             self._give_back(connection)
 
     async def aperform(self, statement: Statement) -> list[Row]:
-        # A read in WAL mode waits for nobody and takes microseconds; a write may wait, so it goes to a thread.
+        # A read in WAL mode takes microseconds and waits only for who repairs the file after a crash. Whatever may wait
+        # goes to a thread.
         if statement.reads:
-            return self.perform(statement)
+            try:
+                return self._perform(statement, 0.0)
+            except StoreUnavailable:
+                return await asyncio.to_thread(self.perform, statement)
         (reply,) = await self.aperform_many([statement])
         if isinstance(reply, Exception):
             raise reply
@@ -273,16 +280,12 @@ class SqlitePerformer:
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.durable = durable
 
+    def _read(self, connection: sqlite3.Connection, statement: Statement, deadline: float) -> list[Row]:
+        return when_free(lambda: _execute(connection, statement, self.now()), deadline)
+
     def _begin(self, connection: sqlite3.Connection, deadline: float) -> None:
-        """Wait for the write lock. SQLite's own waiting sleeps longer and longer, so that a latecomer always wins."""
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-            time.sleep(uniform(0.0005, 0.003))
+        """Wait for the write lock."""
+        when_free(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
 
     def _migrate(self) -> None:
         """Make or upgrade the tables; safe from many processes at once."""

@@ -24,6 +24,7 @@ from sameas.once.record import State
 from sameas.once.store import AsyncStore, Query
 from sameas.stores.memory import MemoryBackend
 from sameas.testing import MovableClock
+from tests.unit.once.renewals import Renewals
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +42,26 @@ class Counted:
         assert current_context() is ctx
         await asyncio.sleep(self.seconds)
         return self.result
+
+
+class Gated(Counted):
+    """Work that says when it is under way and ends when it may."""
+
+    def __init__(self, result="done"):
+        super().__init__(result)
+        self.under_way, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, ctx):
+        result = await super().__call__(ctx)
+        self.under_way.set()
+        await self.may_end.wait()
+        return result
+
+
+async def followed(engine):
+    """Somebody waits for the one who is at work."""
+    while not any(flight.followers for flight in engine._intake.flights._flights.values()):
+        await asyncio.sleep(0.001)
 
 
 @pytest.fixture
@@ -106,27 +127,29 @@ async def test_a_failure_that_is_kept_is_shared(backend):
 
 
 async def test_a_cancelled_leader_gives_way_to_a_waiter(engine):
-    work = Counted("served", 0.05)
+    work = Gated("served")
     leader = asyncio.create_task(engine.run(work, scope="s", key="k"))
-    await asyncio.sleep(0.01)
+    await work.under_way.wait()
     waiter = asyncio.create_task(engine.record(work, scope="s", key="k"))
-    await asyncio.sleep(0.01)
+    await followed(engine)
     leader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await leader
+    work.may_end.set()
     assert (await waiter).result == "served"
     assert work.runs == 2
 
 
 async def test_a_cancelled_waiter_does_not_disturb_the_run(engine):
-    work = Counted("served", 0.05)
+    work = Gated("served")
     leader = asyncio.create_task(engine.run(work, scope="s", key="k"))
-    await asyncio.sleep(0.01)
+    await work.under_way.wait()
     waiter = asyncio.create_task(engine.run(work, scope="s", key="k"))
-    await asyncio.sleep(0.01)
+    await followed(engine)
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
+    work.may_end.set()
     assert await leader == "served"
     assert work.runs == 1
 
@@ -183,18 +206,19 @@ async def test_cancellation_between_effect_and_complete_still_hands_the_result_i
     assert (record.result, record.was_replay, work.runs) == ("effect", True, 1)
 
 
-async def test_a_handler_that_outlives_its_lease_keeps_it(backend):
+async def test_a_handler_that_outlives_its_lease_keeps_it():
+    backend = Renewals()
     engine = AsyncEngine(AsyncStore(backend), policy=Policy(lease=0.06))
     thief = Counted("stolen")
 
     async def slow(ctx):
-        for _ in range(30):
+        for _ in range(6):
+            await backend.apass_time(0.04)
             with pytest.raises(InProgress):
                 await asyncio.create_task(
                     AsyncEngine(AsyncStore(backend)).run(thief, scope="s", key="k", on_busy="refuse"),
                     context=Context(),
                 )
-            await asyncio.sleep(0.015)
         assert not ctx.lost
         return "kept"
 
@@ -243,13 +267,14 @@ async def test_re_entry_waiting_and_refusal(engine):
     with pytest.raises(Reentered):
         await engine.run(again, scope="s", key="k")
 
-    work = Counted("done", 0.1)
+    work = Gated("done")
     leader = asyncio.create_task(engine.run(work, scope="s", key="k"))
-    await asyncio.sleep(0.01)
+    await work.under_way.wait()
     with pytest.raises(InProgress):
         await engine.run(work, scope="s", key="k", on_busy="refuse")
     with pytest.raises(InProgress):
         await engine.run(work, scope="s", key="k", wait_for=0.01)
+    work.may_end.set()
     assert await leader == "done"
 
 

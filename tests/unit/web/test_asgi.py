@@ -11,6 +11,7 @@ from sameas.once.store import AsyncStore, Query
 from sameas.stores.memory import MemoryBackend
 from sameas.testing import MovableClock
 from sameas.web import IdempotencyMiddleware, RoutePolicy, every_status
+from tests.unit.once.renewals import Renewals
 from tests.unit.web.asking import Handler, Reply, ask, guarded, http_scope
 
 pytestmark = pytest.mark.anyio
@@ -636,11 +637,12 @@ async def test_off_is_off():
 
 async def test_a_handler_longer_than_its_lease_keeps_it():
     handler = Handler(gate=asyncio.Event())
-    backend = MemoryBackend()
+    backend = Renewals()
     app = guarded(handler, backend=backend, lease=0.06)
     first = asyncio.create_task(ask(app, key=KEY))
     await handler.started.wait()
-    await asyncio.sleep(0.2)
+    for _ in range(4):
+        await backend.apass_time(0.04)
     other = guarded(handler, backend=backend, on_busy="refuse")
     assert (await ask(other, key=KEY)).status == 409
     handler.gate.set()
