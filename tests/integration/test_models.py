@@ -190,11 +190,13 @@ async def test_a_server_that_says_nothing_is_ended_too(server):
 
 
 async def test_a_server_that_is_not_there_is_a_network_error_that_cost_nothing():
-    model = open_model(f"http://127.0.0.1:{free_port()}/v1#tiny", timeout=20.0)
+    port = free_port()
+    model = open_model(f"http://127.0.0.1:{port}/v1#tiny", timeout=20.0)
     with pytest.raises(ModelError) as failed:
         await model.ask(an_ask())
     await model.close()
     assert (failed.value.code, failed.value.usage) == ("network", None)
+    assert f"at 127.0.0.1:{port}: the connection failed" in str(failed.value)
 
 
 async def test_a_refusal_is_a_reply_with_its_reason(model, server):

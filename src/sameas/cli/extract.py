@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from sameas.ontology.validate import ShapeReport
 
 
+_WAITING = "another process is at this; waiting for its result, or for its place should it have died"
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is the same for all documents of a command."""
 
@@ -245,6 +248,7 @@ async def _extract(
             document=source.path.name if source.path is not None else "",
             base=plan.base,
             on_event=show,
+            on_wait=lambda: progress.note(_WAITING),
         )
     finally:
         progress.close()

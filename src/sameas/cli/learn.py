@@ -28,6 +28,7 @@ def command(
     path = find_ontology(ontology, settings)
     loaded = load_ontology(path, imports_dir=imports, cache_dir=settings.cache / "ontologies")
     target = out or beside(path)
+    print(f"learning from {examples}, which takes a few seconds or more ...", file=sys.stderr)
     began = time.monotonic()
     learn_to(target, examples, loaded)
     seconds = time.monotonic() - began

@@ -39,6 +39,8 @@ class Progress(Protocol):
 
     def show(self, event: Event) -> None: ...
 
+    def note(self, text: str) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -46,6 +48,9 @@ class NoProgress:
     """For `--quiet`."""
 
     def show(self, event: Event) -> None:
+        pass
+
+    def note(self, text: str) -> None:
         pass
 
     def close(self) -> None:
@@ -75,6 +80,10 @@ class PlainProgress:
             case _:
                 pass
 
+    def note(self, text: str) -> None:
+        self._line(text)
+        self._stream.flush()
+
     def close(self) -> None:
         self._stream.flush()
 
@@ -102,7 +111,7 @@ class BarProgress:
             case RelationFound():
                 self._relations += 1
             case _ if (text := _warning(event)) is not None:
-                self._open().console.print(f"{self._document}: {text}", style="yellow", markup=False, highlight=False)
+                self.note(text)
             case _:
                 pass
         if self._stage:
@@ -114,6 +123,9 @@ class BarProgress:
                 stage=self._stage,
                 counts=f"{self._entities} names, {self._relations} relations",
             )
+
+    def note(self, text: str) -> None:
+        self._open().console.print(f"{self._document}: {text}", style="yellow", markup=False, highlight=False)
 
     def close(self) -> None:
         if self._bar is not None:

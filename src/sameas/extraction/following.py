@@ -15,6 +15,7 @@ from sameas.extraction.journal_tail import JournalTail
 from sameas.extraction.run_folder import RunFolder
 
 OnEvent = Callable[[Event], None]
+OnWait = Callable[[], None]
 
 _LOG = logging.getLogger("sameas")
 _LOOK_EVERY = 0.05
@@ -23,8 +24,9 @@ _LOOK_EVERY = 0.05
 class Following:
     """The events of one extraction for one caller."""
 
-    def __init__(self, on_event: OnEvent | None, folder: RunFolder) -> None:
+    def __init__(self, on_event: OnEvent | None, folder: RunFolder, *, on_wait: OnWait | None = None) -> None:
         self._on_event = on_event
+        self._on_wait = on_wait
         self._folder = folder
         self._tail: JournalTail | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -32,7 +34,7 @@ class Following:
 
     def watch(self) -> None:
         """Follow whoever works on the run, until `leave`."""
-        if self._on_event is not None:
+        if self._on_event is not None or self._on_wait is not None:
             self._watching = asyncio.create_task(self._watch())
 
     async def leave(self) -> None:
@@ -77,6 +79,8 @@ class Following:
                 if metadata is None or not metadata.is_under_way:
                     continue
                 self._tail = JournalTail(self._folder.journal_path, after=metadata.first_event - 1)
+                if self._on_wait is not None:
+                    self._on_wait()
             self._tell_new()
 
     def _tell_new(self) -> None:

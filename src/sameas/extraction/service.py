@@ -24,7 +24,7 @@ from sameas.extraction.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.events import Event
 from sameas.extraction.extractor import Extractor
 from sameas.extraction.folder_names import tenant_folder
-from sameas.extraction.following import Following, OnEvent
+from sameas.extraction.following import Following, OnEvent, OnWait
 from sameas.extraction.graph import Graph, KnowledgeGraph, in_memory
 from sameas.extraction.metadata import GRAPH, RunMetadata
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render
@@ -161,11 +161,13 @@ class ExtractionService:
         document: str = "",
         base: str = DEFAULT_BASE,
         on_event: OnEvent | None = None,
+        on_wait: OnWait | None = None,
         audit: Mapping[str, Any] | None = None,
     ) -> Extraction:
         """The graph of a text: worked out now, or as it was the first time.
 
-        A caller that is cancelled leaves the run to the others that wait for it here; the last one ends it.
+        A caller that is cancelled leaves the run to the others that wait for it here; the last one ends it. `on_wait`
+        is called where somebody else is at the run, or died at it: then this one waits, for their lease at most.
         """
         pipeline = self._pipeline(ontology, extractor, settings)
         params = {**pipeline.key_params(), "base": base}
@@ -187,7 +189,7 @@ class ExtractionService:
                 retention=self._settings.policy.retention,
                 clock=self._clock,
             )
-            return await self._once(work, heard.tell if on_event is not None else None)
+            return await self._once(work, heard.tell if on_event is not None else None, on_wait)
 
         return await self._wishes.grant(source.key.key, extract, on_leave=heard.leave, on_end=source.close)
 
@@ -234,13 +236,13 @@ class ExtractionService:
             )
         return forgotten
 
-    async def _once(self, work: ExtractionWork, on_event: OnEvent | None) -> Extraction:
+    async def _once(self, work: ExtractionWork, on_event: OnEvent | None, on_wait: OnWait | None) -> Extraction:
         key = work.plan.key
         options = record_options(key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit)
         for _ in range(_TRIES):
             how: list[str] = []
             token = _HOW.set(how)
-            following = Following(on_event, self._runs.at(key))
+            following = Following(on_event, self._runs.at(key), on_wait=on_wait)
             following.watch()
             try:
                 record = await self._engine.record(partial(work.do, following=following), **options)

@@ -160,7 +160,7 @@ class AdaptedModel:
         from sameas.llm.faults import translate
 
         spent = own_usage(ask, "", count=self.count_tokens)
-        return translate(error, model=self.name, api_key=self._api_key, spent=spent)
+        return translate(error, address=self._address, api_key=self._api_key, spent=spent)
 
 
 def open_model(

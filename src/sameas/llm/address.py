@@ -42,6 +42,11 @@ class ModelAddress(msgspec.Struct, frozen=True):
         return f"{self.provider}:{self.model}"
 
     @property
+    def host(self) -> str:
+        """Host and port, without what a URL may hold of credentials."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
     def is_local(self) -> bool:
         """Whether it is on this machine, where no proxy may come between."""
         return (urlsplit(self.url).hostname or "").startswith(_LOOPBACK)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_ai import exceptions as provided
 
+from sameas.llm.address import ModelAddress
 from sameas.llm.models import Code, ModelError, Usage
 
 # More of what a server said than this is a page of HTML.
@@ -46,13 +47,14 @@ _MAY_COST: frozenset[Code] = frozenset({"timeout", "network", "malformed"})
 _NOT_SENT = ("pool", "connect")
 
 
-def translate(error: Exception, *, model: str, api_key: str | None, spent: Usage) -> ModelError:
+def translate(error: Exception, *, address: ModelAddress, api_key: str | None, spent: Usage) -> ModelError:
     """The `ModelError` of a client's exception. `spent` is what the request took, if the server got it."""
     code, meaning = _classified(error)
     said = _hidden(_said(error), api_key)
     cost = spent if code in _MAY_COST and getattr(error, "phase", None) not in _NOT_SENT else None
+    asked = f"{address.name} at {address.host}" if code == "network" else address.name
     return ModelError(
-        f"{model}: {meaning}" + (f" ({said})" if said else ""),
+        f"{asked}: {meaning}" + (f" ({said})" if said else ""),
         code=code,
         retry_after=_retry_after(error),
         usage=cost,

@@ -108,6 +108,27 @@ async def test_two_tasks_at_once_make_one_run_and_both_hear_of_it(tmp_path: Path
     assert [event.to_json() for event in own] == [event.to_json() for event in journal]
 
 
+async def test_who_waits_for_another_is_told_so_once(tmp_path: Path) -> None:
+    first, second = make_service(tmp_path), make_service(tmp_path)
+    extractor = CountingExtractor()
+    extractor.gate = asyncio.Event()
+    told: list[str] = []
+    waits = asyncio.Event()
+
+    def wait() -> None:
+        told.append("waits")
+        waits.set()
+
+    leads = asyncio.create_task(extract(first, extractor, on_wait=lambda: told.append("leads")))
+    await extractor.reached.wait()
+    follows = asyncio.create_task(extract(second, extractor, on_wait=wait))
+    await waits.wait()
+    extractor.gate.set()
+    assert not (await leads).shared
+    assert (await follows).shared
+    assert told == ["waits"]
+
+
 async def test_callers_of_one_service_share_too(tmp_path: Path) -> None:
     extractor, service = CountingExtractor(), make_service(tmp_path)
     all_done = await asyncio.gather(*(extract(service, extractor) for _ in range(8)))
