@@ -264,6 +264,25 @@ def test_the_result_depends_on_nothing_but_its_input(extract, sameas, folder, ex
     assert len(answers) == 1
 
 
+def test_a_document_that_cannot_be_read_is_named(folder, extract):
+    (folder / "fake.pdf").write_text("no PDF at all", "utf-8")
+    assert extract("fake.pdf", code=4).stderr.startswith("sameas: fake.pdf: ")
+
+
+def test_who_waits_for_a_process_that_was_killed_is_told_so(folder):
+    (folder / "long.txt").write_text(long_text(), "utf-8")
+    arguments = [*COMMAND, "extract", "long.txt", "--ontology", "company.ttl"]
+    said = []
+    for _ in "ab":
+        with subprocess.Popen(
+            arguments, cwd=folder, env=CLEAN, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            said.append(process.stderr.readline())
+            process.kill()
+    assert "chunking" in said[0]
+    assert said[1].startswith("long.txt: another process is at this; waiting")
+
+
 def test_two_at_the_same_time_make_one_run(folder):
     (folder / "long.txt").write_text(long_text(600_000), "utf-8")
     arguments = [*COMMAND, "extract", "long.txt", "--ontology", "company.ttl", "--json", "--quiet"]

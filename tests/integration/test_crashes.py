@@ -11,7 +11,7 @@ import pytest
 
 from sameas import Engine, Policy, StoredFailure, open_store
 from sameas.once.record import State
-from tests.integration.waits import Waits
+from tests.unit.once.waits import Waits
 
 LEASE = 0.4
 GRACE = 0.25

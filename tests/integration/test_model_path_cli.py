@@ -183,6 +183,27 @@ def test_without_a_model_no_package_of_models_is_loaded(folder: Path) -> None:
     assert done.stdout.split("\n")[:2] == ["[]", "[]"]
 
 
+COMMAND = """
+from sameas.cli.extract import run
+run(["report.txt", "--ontology", "company.ttl", "-q", "--out", "graph.ttl", "--model", address])
+"""
+SERVICE = """
+import asyncio
+from sameas.server.models import Models
+from sameas.settings import Settings
+asyncio.run(Models(Settings(models=address))._open(address).open())
+"""
+
+
+@pytest.mark.parametrize("opens", [COMMAND, SERVICE], ids=["command", "service"])
+def test_programs_of_ours_spare_the_garbage_collector_what_is_loaded(folder: Path, opens: str) -> None:
+    with ModelServer(ORACLE) as server:
+        code = f"import gc\naddress = {server.address('tiny')!r}\n{opens}\nprint(gc.get_freeze_count())"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    # A provider's package alone has more than a hundred thousand objects.
+    assert int(done.stdout) > 100_000
+
+
 def movie() -> tuple[Path, Part]:
     data = shared("data", "text2kgbench")
     return data, next(part for part in read_corpus(data) if part.name == "1_movie")

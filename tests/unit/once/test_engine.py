@@ -21,12 +21,12 @@ from sameas import (
 )
 from sameas.identity.errors import NotCanonical
 from sameas.once.errors import BatchFailed, NotEncodable, Reentered, TooManyWaiters
-from sameas.once.listener import ThreadListener
 from sameas.once.record import State
 from sameas.once.store import Query, Store
 from sameas.stores.memory import MemoryBackend
 from sameas.testing import MovableClock
 from tests.unit.once.renewals import Renewals
+from tests.unit.once.waits import Waits
 
 
 class Counted:
@@ -424,16 +424,16 @@ def test_a_waiter_in_another_engine_is_woken_by_the_result(backend):
     assert backend._listeners == {}
 
 
-def test_a_dead_holder_is_replaced_after_its_lease(backend, monkeypatch):
+def test_a_dead_holder_is_replaced_after_its_lease(backend):
     dead = Engine(Store(backend))
     call = dead._intake.call(len, scope="s", key="k", lease=0.1)
     dead.store.claim(call.request)
-    wait, pauses = ThreadListener.wait, []
-    monkeypatch.setattr(ThreadListener, "wait", lambda self, seconds: (pauses.append(seconds), wait(self, seconds)))
     work = Counted()
-    record = Engine(Store(backend)).record(work, scope="s", key="k")
+    successor = Engine(Store(backend))
+    waits = Waits(successor)
+    record = successor.record(work, scope="s", key="k")
     assert record.attempt == work.contexts[0].attempt == 2
-    assert 0 < sum(pauses) < 0.1 + 0.25
+    assert 0 < waits.seconds < 0.1 + 0.25
 
 
 def test_a_handler_that_outlives_its_lease_keeps_it():

@@ -259,6 +259,11 @@ def test_a_locked_database_is_refused_within_the_bound_and_replays_are_still_ser
     assert engine.run(lambda ctx: 1, scope="s", key="new") == 1
 
 
+def test_a_url_with_too_few_slashes_says_what_to_write():
+    with pytest.raises(ValueError, match="write sqlite:///file.db"):
+        open_store("sqlite:/a.db")
+
+
 # What a process does that finds the index of the log torn, as a kill leaves it: it locks the places of the writer, of
 # checkpoints and of recovery in the index, and mends its header. This one takes its time over it.
 REPAIR = """
