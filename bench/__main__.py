@@ -5,8 +5,9 @@ import pkgutil
 import sys
 
 import bench
+from tests.servers.program import ProgramMissingError
 
-TOOLS = {"measure", "__main__"}
+TOOLS = {"measure", "__main__", "screenshots", "web_demo"}
 # Measured by `stores` already.
 PARTS = {"peers", "waiters", "growth_postgres"}
 
@@ -17,10 +18,15 @@ def main(names: list[str]) -> int:
     if name != "all" and name not in known:
         print(f"there is no benchmark {name!r}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
+    code = 0
     for module in [one for one in known if one not in PARTS] if name == "all" else [name]:
         print(f"== {module}", flush=True)
-        importlib.import_module(f"bench.{module}").main(*arguments)
-    return 0
+        try:
+            importlib.import_module(f"bench.{module}").main(*arguments)
+        except ProgramMissingError as error:
+            print(error, file=sys.stderr)
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

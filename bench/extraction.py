@@ -21,18 +21,18 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from sameas import open_async_store
-from sameas.extraction.bus import Bus
-from sameas.extraction.chunking import chunk_text, iter_chunks
-from sameas.extraction.document import normalized_pieces
-from sameas.extraction.graph import Mention
-from sameas.extraction.journal import FileJournal
-from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.metadata import EVENTS, RunMetadata
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.journal import FileJournal
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.graph.model import Mention
+from sameas.extraction.graph.resolution import resolve
 from sameas.extraction.outputs import write_entities, write_relations
-from sameas.extraction.pipeline import Pipeline
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.resolution import resolve
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.metadata import EVENTS, RunMetadata
+from sameas.extraction.runs.service import ExtractionService
+from sameas.extraction.text.chunking import chunk_text, iter_chunks
+from sameas.extraction.text.document import normalized_pieces
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

@@ -20,23 +20,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from sameas.extraction.learning.corpus import Part, read_corpus
-from sameas.extraction.learning.examples import Example
-from sameas.extraction.learning.scoring import Prediction, Scores, score
-from sameas.extraction.learning.tokens import fold
-from sameas.extraction.outcome import ExtractionResult
-from sameas.extraction.pipeline import Pipeline
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.prompted.evaluation import predicted, shots_of
-from sameas.extraction.prompted.replies import BadReplyError, EntityReply, JointReply, RelationReply, read_reply
-from sameas.extraction.prompted.settings import ExtractionMode
+from sameas.extraction.evaluation.prompted import predicted, shots_of
+from sameas.extraction.extractors.learning.corpus import Part, read_corpus
+from sameas.extraction.extractors.learning.examples import Example
+from sameas.extraction.extractors.learning.scoring import Prediction, Scores, score
+from sameas.extraction.extractors.learning.tokens import fold
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.extractors.prompted.replies import (
+    BadReplyError,
+    EntityReply,
+    JointReply,
+    RelationReply,
+    read_reply,
+)
+from sameas.extraction.extractors.prompted.settings import ExtractionMode
+from sameas.extraction.pipeline.outcome import ExtractionResult
+from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.identity.key import normalize_text
+from sameas.llm.account import RateLimits
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import Ask, Model, Reply, open_model
 from sameas.llm.prices import Price
 from sameas.llm.timeouts import STAGES, StageTimeout
-from sameas.llm.windows import RateLimits
 from tests.servers.real_model import RealModelServer
 from tests.shared_data import SHARED
 
@@ -270,6 +276,9 @@ def main(*arguments: str) -> None:
     parser.add_argument("--dataset", type=Path, default=SHARED / "data" / "text2kgbench")
     parser.add_argument("--show", action="store_true", help="print every reply as it came")
     asked = parser.parse_args(arguments)
+    if not asked.dataset.is_dir():
+        print(f"no data in {asked.dataset}; name a folder in Text2KGBench's layout with --dataset", file=sys.stderr)
+        return
     parts = [part for part in read_corpus(asked.dataset) if not asked.ontology or part.name in asked.ontology]
     if not parts or asked.sentences < 1:
         parser.error("give ontologies that are there, and at least one sentence")

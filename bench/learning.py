@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sameas.extraction.learning.corpus import read_corpus
-from sameas.extraction.learning.evaluate import Row, average, measure, priors
+from sameas.extraction.evaluation.learned import Row, average, measure, priors
+from sameas.extraction.extractors.learning.corpus import read_corpus
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "text2kgbench"
 SECONDS, BYTES, RATE = 30.0, 1_000_000, 500.0

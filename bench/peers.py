@@ -141,10 +141,7 @@ def installed(lock: Path = LOCK) -> Path:
         return folder
     unfinished = folder.with_suffix(f".{os.getpid()}")
     options = ["--quiet", "--target", str(unfinished), "--require-hashes", "--requirement", str(lock)]
-    if shutil.which("uv"):
-        command = ["uv", "pip", "install", "--python", sys.executable, *options]
-    else:
-        command = [sys.executable, "-m", "pip", "install", *options]
+    command = [sys.executable, "-m", "uv", "pip", "install", "--system-certs", "--python", sys.executable, *options]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_WITHIN_SECONDS)
         unfinished.rename(folder)

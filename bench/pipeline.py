@@ -25,18 +25,18 @@ from typing import NamedTuple
 import msgspec
 
 from sameas import open_async_store
-from sameas.extraction.chunking import ChunkSettings, chunk_text
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.prompted.asking import question
-from sameas.extraction.prompted.replies import EntityReply
-from sameas.extraction.prompted.settings import ExtractionMode
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.extractors.prompted.asking import question
+from sameas.extraction.extractors.prompted.replies import EntityReply
+from sameas.extraction.extractors.prompted.settings import ExtractionMode
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.service import Extraction, ExtractionService
+from sameas.extraction.text.chunking import ChunkSettings, chunk_text
+from sameas.llm.account import RateLimits
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, Model, Reply, Usage, open_model
 from sameas.llm.tokens import counter_for
-from sameas.llm.windows import RateLimits
 from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex

@@ -13,9 +13,9 @@ from statistics import median, quantiles
 
 from bench.extraction import ONTOLOGY, sentences
 from sameas import open_async_store
-from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.service import Extraction, ExtractionService
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
 
@@ -27,8 +27,8 @@ began = time.perf_counter()
 import asyncio
 from pathlib import Path
 from sameas import open_async_store
-from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.runs.service import ExtractionService
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import load_ontology
 home = Path(sys.argv[1])

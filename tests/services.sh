@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Debian's servers for the integration tests: MariaDB, RabbitMQ, Redis. Tests start their own copies on free ports,
+# Debian's servers for the integration tests: MariaDB, PgBouncer, RabbitMQ, Redis, Chromium, and Prometheus for its promtool. Tests start their own copies on free ports,
 # so nothing is started or enabled here. Quick when all is there; SAMEAS_SKIP_SERVICES=1 skips it.
 # Where it cannot install it says so, and fails only where CI=true.
 set -euo pipefail
@@ -42,8 +42,11 @@ PATH=$PATH:/usr/sbin:/usr/local/sbin:/sbin
 find_missing() {
   missing=()
   command -v mariadbd >/dev/null || missing+=(mariadb-server)
+  command -v pgbouncer >/dev/null || missing+=(pgbouncer)
   command -v rabbitmq-server >/dev/null || missing+=(rabbitmq-server)
   command -v redis-server >/dev/null || missing+=(redis-server)
+  command -v chromium >/dev/null || missing+=(chromium)
+  command -v promtool >/dev/null || missing+=(prometheus)
 }
 
 if [ "${SAMEAS_SKIP_SERVICES:-}" = 1 ]; then
@@ -52,7 +55,7 @@ if [ "${SAMEAS_SKIP_SERVICES:-}" = 1 ]; then
 fi
 find_missing
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "services: MariaDB, RabbitMQ and Redis are installed"
+  echo "services: MariaDB, PgBouncer, RabbitMQ, Redis, Chromium and promtool are installed"
   exit 0
 fi
 command -v apt-get >/dev/null || cannot "this is not Debian or Ubuntu: there is no apt-get"

@@ -24,6 +24,12 @@ def main(*arguments: str) -> None:
     chosen = parser.parse_args(arguments)
     print(f"load before the run {os.getloadavg()[0]:.1f}; in process {described(chosen.placement)}\n")
     with RedisServer(appendonly="everysec") as server:
+        with server.client() as client:
+            version = client.info("server")["redis_version"]
+        print(f"Redis {version}")
+        if version < "7":
+            print("the floor needs two commands here and is slower: for the targets, apt-get install redis-server")
+        print()
         with placed(chosen.placement, server=server.pid):
             effort = QUICK if chosen.quick else FULL
             _show(in_process.figures(server.url, effort, redis_pid=server.pid))
@@ -35,7 +41,7 @@ def main(*arguments: str) -> None:
                 _show(served.figures(addresses, rounds=rounds, seconds=seconds))
                 _show(served.slow_readers(addresses, rounds=rounds, seconds=seconds))
             except served.WrkMissingError:
-                print("uvicorn and wrk: not measured, wrk is not installed\n")
+                print("uvicorn and wrk: not measured, wrk is not installed (on Debian: apt-get install wrk)\n")
     added = added_per_request()
     verdict = "yes" if added <= AT_MOST_BYTES else "MISSED"
     print(

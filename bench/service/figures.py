@@ -10,9 +10,12 @@ from statistics import median, quantiles
 import msgspec
 
 from bench.service import servers
+from bench.service.health import work
 from bench.service.load import Connection, delays, rate, request_of
 from bench.service.streams import Heard, begin_runs, key_of, listen, read_slowly, telling
 from sameas.example import __path__ as example
+from tests.servers.model_script import says
+from tests.servers.model_server import ModelServer
 
 ROUNDS = 7
 SECONDS = 2.0
@@ -21,7 +24,7 @@ RUNS, LISTENERS, PER_SECOND, TELL_FOR = 10, 1_000, 100, 8.0
 
 
 def main(*only: str) -> None:
-    for name, figure in (("cached", cached), ("streams", streams), ("slow", slow_reader)):
+    for name, figure in (("cached", cached), ("streams", streams), ("slow", slow_reader), ("health", health)):
         if not only or name in only:
             with tempfile.TemporaryDirectory(prefix="sameas-bench-service-") as folder:
                 figure(_furnished(Path(folder)))
@@ -105,6 +108,15 @@ def slow_reader(home: Path) -> None:
         f"{median(beside) * 1e3:.0f} ms, {ratio:.2f}x  (at most 1.2x: {_verdict(ratio <= 1.2)}), memory "
         f"+{max(grown) / 2**20:.1f} MiB"
     )
+
+
+def health(home: Path) -> None:
+    """Health checks while an ontology of 60,000 classes is loaded and a text of 15 MB is read."""
+    with ModelServer(says({"entities": [], "values": [], "relations": []})) as model:
+        for by, models in (("lexicon", ""), ("model", model.address("tiny"))):
+            with servers.serving(servers.service, home, None, models) as (port, _):
+                for line in work(port, seconds=30.0, by=by):
+                    print(line)
 
 
 async def _round(port: int, home: Path, runs: int, first: int, listeners: int, *, slow: bool = False) -> Heard:

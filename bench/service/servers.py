@@ -48,14 +48,15 @@ def floor(port: int, body: bytes) -> None:
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical", access_log=False)
 
 
-def service(port: int, home: Path, lag_file: Path | None = None) -> None:
+def service(port: int, home: Path, lag_file: Path | None = None, models: str = "") -> None:
     """The service, without its line for each request; says how late its loop was."""
     from sameas.server.serving import serve
     from sameas.settings import Settings
 
     if lag_file is not None:
         _watch_lag(lag_file)
-    serve(Settings(home=home, port=port, max_requests=10_000), quiet=True)
+    bounds = {"max_requests": 10_000, "max_streams": 10_000, "model_requests_per_minute": 1_000_000}
+    serve(Settings(home=home, port=port, extractor="lexicon", models=models, **bounds), quiet=True)
 
 
 def _watch_lag(file: Path) -> None:

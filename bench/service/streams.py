@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from sameas.extraction.bus import Bus
-from sameas.extraction.events import EntityFound, ExtractionCompleted, ExtractionStarted, Summary
-from sameas.extraction.journal import FileJournal
-from sameas.extraction.metadata import ExtractorName, RunMetadata, instant
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.events import EntityFound, ExtractionCompleted, ExtractionStarted, Summary
+from sameas.extraction.events.journal import FileJournal
+from sameas.extraction.runs.metadata import ExtractorName, RunMetadata, instant
 
 _PROCESSES = multiprocessing.get_context("spawn")
 _TIMESTAMP = re.compile(rb'"timestamp":(\d+)')

@@ -4,9 +4,10 @@ Each maker answers a function that does one call, fresh or replayed; a replay th
 does not, is an error.
 """
 
+import hashlib
 import itertools
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from sameas.identity.key import record_digest
@@ -35,6 +36,26 @@ AsyncCall = Callable[[], Awaitable[object]]
 
 class WrongAnswerError(AssertionError):
     """A store answered what it must not: its figures would mean nothing."""
+
+
+# What a shop sends: the payload where the content is the key.
+ORDER: dict[str, Any] = {
+    "id": "o-123",
+    "customer": "c-9",
+    "items": [{"sku": "a", "qty": 2, "price": "9.99"}, {"sku": "b", "qty": 1, "price": "5.00"}],
+    "total": 24.98,
+    "currency": "EUR",
+    "sent_at": "2026-01-01T00:00:00Z",
+}
+
+
+def fresh_order() -> dict[str, Any]:
+    return {**ORDER, "id": f"o-{next(NUMBERS)}"}
+
+
+def content_hash(order: dict[str, Any]) -> str:
+    """What one writes by hand to know an order again."""
+    return hashlib.sha256(json.dumps(order, sort_keys=True).encode()).hexdigest()
 
 
 def fresh_key() -> str:
@@ -81,6 +102,48 @@ def engine_replay(engine: Engine) -> Call:
     key = fresh_key()
     engine.run(lambda _: RESULT, scope=SCOPE, key=key)
     return lambda: engine.run(_never, scope=SCOPE, key=key)
+
+
+def decorated_fresh(engine: Engine) -> Call:
+    @engine.once(scope=SCOPE)
+    def charge(order: dict[str, Any]) -> dict[str, Any]:
+        return RESULT
+
+    return lambda: charge(fresh_order())
+
+
+def decorated_replay(engine: Engine, orders: Sequence[dict[str, Any]]) -> Call:
+    first = [RESULT] * len(orders)
+
+    @engine.once(scope=SCOPE)
+    def charge(order: dict[str, Any]) -> dict[str, Any]:
+        return first.pop()
+
+    for order in orders:
+        charge(order)
+    turns = itertools.cycle(orders)
+    return lambda: charge(next(turns))
+
+
+def async_decorated_fresh(engine: AsyncEngine) -> AsyncCall:
+    @engine.once(scope=SCOPE)
+    async def charge(order: dict[str, Any]) -> dict[str, Any]:
+        return RESULT
+
+    return lambda: charge(fresh_order())
+
+
+async def async_decorated_replay(engine: AsyncEngine, orders: Sequence[dict[str, Any]]) -> AsyncCall:
+    first = [RESULT] * len(orders)
+
+    @engine.once(scope=SCOPE)
+    async def charge(order: dict[str, Any]) -> dict[str, Any]:
+        return first.pop()
+
+    for order in orders:
+        await charge(order)
+    turns = itertools.cycle(orders)
+    return lambda: charge(next(turns))
 
 
 def async_store_fresh(store: AsyncStore) -> AsyncCall:

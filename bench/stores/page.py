@@ -19,7 +19,8 @@ times are this machine's.
 
 The floor is what one writes without a promise on the same driver: on Redis SET NX and SET for fresh work and GET for a
 replay, on PostgreSQL INSERT and UPDATE, and SELECT by primary key. The store is claim and complete; the engine is
-`Engine.run` with an explicit key and a small JSON result, encoded and decoded. Peers are used as their manuals say, in
+`Engine.run` with an explicit key and a small JSON result, encoded and decoded. Where the content is the key, a decorated
+function is given a small order, and the floor hashes the same order (`json.dumps(sort_keys=True)`, SHA-256). Peers are used as their manuals say, in
 a process of their own, and compared with redis-py in that process. Round trips are requests that the server itself
 saw, per call.
 

@@ -1,5 +1,6 @@
 """Documents to knowledge graphs true to an ontology, and never the same work twice."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sameas.connections import open_async_store, open_store
@@ -12,6 +13,7 @@ from sameas.once.errors import (
     InProgress,
     KeyReused,
     OutcomeUnknown,
+    ResultNotKept,
     SameasError,
     StoredFailure,
     StoreUnavailable,
@@ -22,6 +24,7 @@ from sameas.once.processing_record import ProcessingRecord
 from sameas.once.processor import AsyncIdempotentProcessor, IdempotentProcessor
 
 if TYPE_CHECKING:
+    from sameas.interactive import OpenCollection, Result, aextract, extract, open_collection
     from sameas.ontology import compute_ontology_version
 
 __version__ = "0.1.0"
@@ -34,27 +37,41 @@ __all__ = [
     "IdempotentProcessor",
     "InProgress",
     "KeyReused",
+    "OpenCollection",
     "OutcomeUnknown",
     "Policy",
     "ProcessingRecord",
+    "Result",
+    "ResultNotKept",
     "SameasError",
     "ScopeContext",
     "StoreUnavailable",
     "StoredFailure",
     "Superseded",
+    "aextract",
     "compute_idempotency_key",
     "compute_ontology_version",
     "current_context",
+    "extract",
     "normalize_text",
     "open_async_store",
+    "open_collection",
     "open_store",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Ontologies need libraries that the engine does not: they are imported when somebody asks.
-    if name == "compute_ontology_version":
-        from sameas.ontology import compute_ontology_version
+# Extraction needs libraries that the engine does not: they are imported when somebody asks.
+_LAZY = {
+    "OpenCollection": "sameas.interactive",
+    "Result": "sameas.interactive",
+    "aextract": "sameas.interactive",
+    "compute_ontology_version": "sameas.ontology",
+    "extract": "sameas.interactive",
+    "open_collection": "sameas.interactive",
+}
 
-        return compute_ontology_version
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

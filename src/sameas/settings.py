@@ -12,9 +12,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+from sameas.identity.errors import SameasError
+
+if TYPE_CHECKING:
+    from sameas.once.rollout import Rollout
 
 FILE = "sameas.toml"
 PREFIX = "SAMEAS_"
@@ -22,6 +27,17 @@ Source = Literal["environment", "file", "default"]
 SINGLE = "single-tenant"
 AUTH = (SINGLE, "jwt", "api-key")
 
+# Of the pipeline, in their order.
+STAGES = (
+    "chunking",
+    "property_scoping",
+    "entity_extraction",
+    "entity_resolution",
+    "relation_extraction",
+    "grounding",
+    "serialization",
+)
+_TIMEOUT = re.compile(r"(?P<stage>[a-z_]+)\s*=\s*(?P<soft>\d{1,6}(?:\.\d+)?)/(?P<hard>\d{1,6}(?:\.\d+)?)")
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
 _NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY", f"{PREFIX}SERVICE_")
@@ -38,7 +54,7 @@ _API_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class SettingsError(ValueError):
+class SettingsError(SameasError, ValueError):
     """A setting cannot be used."""
 
 
@@ -48,12 +64,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     home: Path = Path()
     store: str = ""
     database: str = ""
+    objects: str = ""
+    broker: str = ""
+    events: str = ""
     tenant: str = ""
     base: str = "urn:sameas:"
     concurrency: int = 4
+    extractor: Literal["", "reader", "lexicon"] = ""
+    min_confidence: float | None = None
     prices: str = ""
     host: str = "127.0.0.1"
     port: int = 8080
+    metrics_port: int = 0
+    worker_name: str = ""
     auth: str = "single-tenant"
     allow_remote: bool = False
     jwt_issuer: str = ""
@@ -63,35 +86,116 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lease: float = 30.0
     grace: float = 20.0
     max_body: int = 16 * 1024 * 1024
+    max_bodies: int = 512 * 1024 * 1024
     max_requests: int = 2_000
     max_runs: int = 16
+    max_streams: int = 1_000
     models: str = ""
     model_requests_per_minute: int = 50
     model_tokens_per_minute: int = 100_000
     model_concurrency: int = 5
+    request_tokens: int = 5_000_000
+    request_cost: float = 0.0
+    tenant_tokens_per_day: int = 50_000_000
+    tenant_cost_per_day: float = 0.0
+    stage_timeouts: str = ""
+    deadline: float = 0.0
+    result_ttl: float = 7 * 86_400.0
+    key_ttl: float = 86_400.0
+    query_seconds: float = 10.0
+    query_rows: int = 10_000
+    mode: str = "enforce"
+    archive: str = ""
     sources: Mapping[str, Source] = {}
 
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= 1000:
             raise ValueError("concurrency must be from 1 to 1000")
+        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
+            raise ValueError("min_confidence must be from 0 to 1")
         if self.store and "://" not in self.store:
             raise ValueError("store must be a URL, such as sqlite:///sameas.db or redis://localhost:6379/0")
         if self.database and "://" not in self.database:
             raise ValueError("database must be a URL, such as sqlite:///sameas.db")
         self._check_service()
+        self._check_cluster()
+
+    def _check_cluster(self) -> None:
+        for name, value in (("objects", self.objects), ("broker", self.broker), ("events", self.events)):
+            if value and "://" not in value:
+                raise ValueError(f"{name} must be a URL")
+        if self.events and not self.events.startswith(("redis://", "rediss://")):
+            raise ValueError("events must be a Redis, such as redis://localhost:6379/0")
+
+    def check_together(self) -> None:
+        """Raise where settings do not fit each other that fit alone."""
+        if not self.broker:
+            return
+        if not self.objects:
+            raise ValueError("broker needs objects, where every machine finds what is accepted: s3://bucket/prefix")
+        if self.store.partition("://")[0].partition("+")[0] not in ("redis", "rediss", "postgresql", "postgres"):
+            raise ValueError("broker needs a store that every machine sees: redis:// or postgresql+psycopg://")
+        if self.database.partition("://")[0].partition("+")[0] not in ("postgresql", "postgres"):
+            raise ValueError("broker needs a database that every machine sees: postgresql+psycopg://")
+
+    @property
+    def events_url(self) -> str:
+        """Where live events go: what is set, or the store if that is Redis; empty if there is none."""
+        return self.events or (self.store if self.store.startswith(("redis://", "rediss://")) else "")
 
     def _check_service(self) -> None:
         if not 0 <= self.port <= 65_535:
             raise ValueError("port must be from 0 to 65535; 0 takes a free one")
+        if not 0 <= self.metrics_port <= 65_535:
+            raise ValueError("metrics_port must be from 0 to 65535; 0 shows no metrics of workers")
         if not 0.1 <= self.lease <= 3_600 or not 0 <= self.grace <= 3_600:
             raise ValueError("lease must be from 0.1 to 3600 seconds, and grace from 0 to 3600")
-        if self.max_body < 1_024 or self.max_requests < 1 or self.max_runs < 1:
-            raise ValueError("max_body must be at least 1024 bytes, max_requests and max_runs at least 1")
+        if self.max_bodies < self.max_body:
+            raise ValueError("max_bodies must be at least max_body: it is for all bodies together")
+        if self.max_body < 1_024 or min(self.max_requests, self.max_runs, self.max_streams) < 1:
+            raise ValueError("max_body must be at least 1024 bytes, max_requests, max_runs and max_streams at least 1")
         if min(self.model_requests_per_minute, self.model_tokens_per_minute, self.model_concurrency) < 1:
             raise ValueError("model_requests_per_minute, model_tokens_per_minute, model_concurrency must be at least 1")
+        if min(self.request_tokens, self.tenant_tokens_per_day) < 1:
+            raise ValueError("request_tokens and tenant_tokens_per_day must be at least 1")
+        if min(self.request_cost, self.tenant_cost_per_day, self.deadline) < 0:
+            raise ValueError("request_cost, tenant_cost_per_day and deadline must not be negative; 0 is no limit")
+        if min(self.result_ttl, self.key_ttl) < max(1, self.lease):
+            raise ValueError("result_ttl and key_ttl must be at least 1 second, and not shorter than lease")
+        if self.archive and self.store.partition("://")[0].startswith("redis"):
+            raise ValueError("archive needs a store that keeps what has expired until it is removed; Redis does not")
+        if not 0.1 <= self.query_seconds <= 3_600 or self.query_rows < 1:
+            raise ValueError("query_seconds must be from 0.1 to 3600, and query_rows at least 1")
+        if self.stage_timeouts:
+            self.timeouts()
+        if self.mode != "enforce":
+            self.rollout()
         unknown = set(self.auth.split(",")) - set(AUTH)
         if unknown or (SINGLE in self.auth and self.auth != SINGLE):
             raise ValueError(f"auth must be {SINGLE}, jwt, api-key or jwt,api-key")
+
+    def timeouts(self) -> dict[str, tuple[int, int]]:
+        """The soft and hard limits of stages that were set, in milliseconds."""
+        found: dict[str, tuple[int, int]] = {}
+        for part in filter(None, (one.strip() for one in self.stage_timeouts.split(","))):
+            limits = _TIMEOUT.fullmatch(part)
+            if (
+                limits is None
+                or limits["stage"] not in STAGES
+                or not 0 < float(limits["soft"]) <= float(limits["hard"])
+            ):
+                raise ValueError(
+                    "stage_timeouts must be STAGE=SOFT/HARD in seconds, such as entity_extraction=45/60, separated by "
+                    f"commas; the stages are {', '.join(STAGES)}"
+                )
+            found[limits["stage"]] = (round(float(limits["soft"]) * 1000), round(float(limits["hard"]) * 1000))
+        return found
+
+    def rollout(self) -> Rollout:
+        """For which keys idempotency is in force."""
+        from sameas.once.rollout import parse_rollout
+
+        return parse_rollout(self.mode)
 
     @property
     def store_url(self) -> str:
@@ -104,8 +208,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.database or f"sqlite:///{self.home / 'tenants.db'}"
 
     @property
+    def counts_url(self) -> str:
+        """Where the hourly counts live: the database, or a SQLite file in the home folder."""
+        return self.database or f"sqlite:///{self.home / 'counts.db'}"
+
+    @property
     def cache(self) -> Path:
         return self.home / "cache"
+
+    @property
+    def archive_path(self) -> Path | None:
+        """The file to which expired records are appended before they are removed; beneath home, unless absolute."""
+        return self.home / self.archive if self.archive else None
 
     @property
     def ontologies(self) -> Path:
@@ -117,12 +231,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "home": str(self.home.resolve()),
             "store": hide_password(self.store_url),
             "database": hide_password(self.database) or "(none: runs are folders only)",
+            "objects": hide_password(self.objects) or "(none: runs are folders under home)",
+            "broker": hide_password(self.broker) or "(none: the service does the work itself)",
+            "events": hide_password(self.events_url if self.broker else "") or "(none: events are read from journals)",
             "tenant": self.tenant or "(one, without a name)",
             "base": self.base,
             "concurrency": str(self.concurrency),
+            "extractor": self.extractor or "(the best that is there)",
+            "min_confidence": "(as suits the extractor)" if self.min_confidence is None else f"{self.min_confidence:g}",
             "prices": self.prices or "(the table that comes along)",
             "host": self.host,
             "port": str(self.port),
+            "worker_name": self.worker_name or "(sameas-PID)",
+            "metrics_port": str(self.metrics_port) if self.metrics_port else "(none: workers show no metrics)",
             "auth": self.auth,
             "allow_remote": "yes" if self.allow_remote else "no",
             "jwt_issuer": self.jwt_issuer or "(none)",
@@ -132,12 +253,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "lease": f"{self.lease:g} s",
             "grace": f"{self.grace:g} s",
             "max_body": str(self.max_body),
+            "max_bodies": str(self.max_bodies),
             "max_requests": str(self.max_requests),
             "max_runs": str(self.max_runs),
+            "max_streams": str(self.max_streams),
             "models": self.models or "(none)",
             "model_requests_per_minute": str(self.model_requests_per_minute),
             "model_tokens_per_minute": str(self.model_tokens_per_minute),
             "model_concurrency": str(self.model_concurrency),
+            "request_tokens": str(self.request_tokens),
+            "request_cost": f"{self.request_cost:g} USD" if self.request_cost else "(no limit)",
+            "tenant_tokens_per_day": str(self.tenant_tokens_per_day),
+            "tenant_cost_per_day": f"{self.tenant_cost_per_day:g} USD" if self.tenant_cost_per_day else "(no limit)",
+            "stage_timeouts": self.stage_timeouts or "(the usual ones)",
+            "deadline": f"{self.deadline:g} s" if self.deadline else "(none)",
+            "result_ttl": f"{self.result_ttl:g} s",
+            "key_ttl": f"{self.key_ttl:g} s",
+            "query_seconds": f"{self.query_seconds:g} s",
+            "query_rows": str(self.query_rows),
+            "mode": self.mode,
+            "archive": self.archive or "(none: what has expired is removed)",
         }
         return [(name, value, self.sources.get(name, "default")) for name, value in values.items()]
 
@@ -163,7 +298,13 @@ def load_settings(environment: Mapping[str, str] | None = None, *, folder: Path 
     for name, value in values.items():
         where = f"{PREFIX}{name.upper()}" if sources[name] == "environment" else f"{file}, {name}"
         _check(name, value, where=where)
-    return _convert({**values, "sources": sources})
+    try:
+        settings = _convert({**values, "sources": sources})
+        settings.check_together()
+        return settings
+    except ValueError as error:
+        # What fits alone and not together.
+        raise SettingsError(f"the settings do not fit together: {str(error).partition(' - at ')[0]}") from error
 
 
 def _from_file(file: Path) -> dict[str, Any]:
@@ -220,6 +361,12 @@ def service_credentials(environment: Mapping[str, str] | None = None) -> tuple[s
     if token is not None and api_key is not None:
         raise SettingsError(f"{PREFIX}SERVICE_TOKEN and {PREFIX}SERVICE_KEY are both set. Unset one")
     return token, api_key
+
+
+def bolt_credentials(environment: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """The user and the password of a graph database that collections are published to."""
+    given = os.environ if environment is None else environment
+    return given.get(f"{PREFIX}SERVICE_BOLT_USER", ""), given.get(f"{PREFIX}SERVICE_BOLT_PASSWORD", "")
 
 
 def api_key_secret(environment: Mapping[str, str] | None = None) -> bytes:

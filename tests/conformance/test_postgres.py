@@ -1,4 +1,4 @@
-"""The PostgreSQL store keeps the contract: for threads, for tasks, and under the rules of a transaction pooler."""
+"""The PostgreSQL store keeps the contract: for threads, for tasks, and through a transaction pooler."""
 
 import uuid
 
@@ -39,7 +39,7 @@ class TestPostgres(StoreConformance):
 
     def open(self):
         self.backend = open_backend(self.url, **self.options)
-        with psycopg.connect(self.url) as connection:
+        with psycopg.connect(self.url, prepare_threshold=None) as connection:
             connection.execute("DELETE FROM sameas_records")
         return self.driven_by(self.backend)
 
@@ -55,5 +55,21 @@ class TestAsyncPostgres(TestPostgres):
         return AsyncStore(backend)
 
 
-class TestPostgresBehindAPooler(TestPostgres):
+class TestPostgresWithoutNamedStatements(TestPostgres):
     options = {"pool_size": 4, "prepare_threshold": None}
+
+
+class TestPostgresThroughPgBouncer(TestPostgres):
+    """The same, over connections that are somebody else's with every statement."""
+
+    @pytest.fixture(autouse=True)
+    def _opened(self, database, pgbouncer_server):
+        self.url = pgbouncer_server.url_of(database)
+        StoreConformance.setup_method(self)
+        yield
+        StoreConformance.teardown_method(self)
+
+
+class TestAsyncPostgresThroughPgBouncer(TestPostgresThroughPgBouncer):
+    def driven_by(self, backend):
+        return AsyncStore(backend)

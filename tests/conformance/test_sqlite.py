@@ -4,8 +4,7 @@ import tempfile
 from pathlib import Path
 
 from sameas.once.store import AsyncStore, Store
-from sameas.stores.sql import SqlBackend
-from sameas.stores.sqlite import SqlitePerformer
+from sameas.stores.sqlite import SqliteBackend, SqlitePerformer
 from sameas.testing import Capabilities, MovableClock, StoreConformance
 
 
@@ -16,7 +15,7 @@ class TestSqlite(StoreConformance):
         self.clock = MovableClock()
         self.folder = tempfile.TemporaryDirectory()
         performer = SqlitePerformer(Path(self.folder.name, "records.db"), clock=self.clock, synchronous="OFF")
-        return self.driven_by(SqlBackend(performer, dialect="sqlite"))
+        return self.driven_by(SqliteBackend(performer, dialect="sqlite"))
 
     def driven_by(self, backend):
         return Store(backend)

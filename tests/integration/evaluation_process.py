@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from sameas import open_async_store
-from sameas.extraction.learning.corpus import read_corpus
-from sameas.extraction.prompted import ModelControl, ModelExtractor
-from sameas.extraction.prompted.evaluation import Evaluation, ModelRow, shots_of
+from sameas.extraction.evaluation.prompted import Evaluation, ModelRow, shots_of
+from sameas.extraction.extractors.learning.corpus import read_corpus
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import open_model

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sameas.extraction.chunking import Chunk
-from sameas.extraction.extractor import Found
-from sameas.extraction.graph import Claim, Mention, Span
+from sameas.extraction.extractors.contract import Found
+from sameas.extraction.graph.model import Claim, Mention
+from sameas.extraction.text.chunking import Chunk
+from sameas.extraction.text.document import Span
 from sameas.ontology.focus import Focus
 from tests.unit.extraction.company import EX
 from tests.unit.extraction.runs.desk import ONTOLOGY, make_service

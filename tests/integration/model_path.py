@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from sameas import open_async_store
-from sameas.extraction.chunking import ChunkSettings
-from sameas.extraction.events import Event
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.run_record import run_policy
-from sameas.extraction.service import Extraction, ExtractionService, ServiceSettings
+from sameas.extraction.events.events import Event
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.record import run_policy
+from sameas.extraction.runs.service import Extraction, ExtractionService, ServiceSettings
+from sameas.extraction.text.chunking import ChunkSettings
+from sameas.llm.account import RateLimits
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Model, open_model
 from sameas.llm.prices import Price
 from sameas.llm.supervisor import Backoff
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout
-from sameas.llm.windows import RateLimits
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex
@@ -136,8 +136,10 @@ async def model_path(
                 memo=CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=lease)})) if with_memo else None,
                 backoff=QUICK,
                 # Another server is another account.
-                second_limiter=CentralRateLimiterService(limits) if isinstance(second, ModelServer) else None,
-                **(control or {}),
+                **{
+                    "second_limiter": CentralRateLimiterService(limits) if isinstance(second, ModelServer) else None,
+                    **(control or {}),
+                },
             ),
             settings=prompts,
             grounding_model=other,

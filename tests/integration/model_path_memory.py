@@ -16,15 +16,15 @@ from pathlib import Path
 import msgspec
 
 from sameas import open_async_store
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.prompted import ModelControl, ModelExtractor
-from sameas.extraction.service import ExtractionService
-from sameas.extraction.stages import chunks
-from sameas.extraction.stages.spool import ChunkSpool
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.pipeline.stages import chunks
+from sameas.extraction.pipeline.stages.spools import ChunkSpool
+from sameas.extraction.runs.service import ExtractionService
+from sameas.llm.account import LocalAccount
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, Reply, Usage
-from sameas.llm.windows import LocalWindows
 from sameas.once.async_engine import AsyncEngine
 
 from .model_path import CHUNKS, INDEX, PLENTY
@@ -71,7 +71,7 @@ class Account:
 
     def __init__(self) -> None:
         # Of a clock that stands nothing is ever a minute old: what a limiter keeps, it keeps.
-        self._limiter = CentralRateLimiterService(windows=LocalWindows(PLENTY, clock=lambda: 0.0))
+        self._limiter = CentralRateLimiterService(account=LocalAccount(PLENTY, clock=lambda: 0.0))
         self._runs = itertools.count(1)
 
     def left_behind(self, count: int, model: Silent) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sameas.extraction.service import Extraction
+from sameas.extraction.runs.service import Extraction
 
 from .model_path import document, model_path
 

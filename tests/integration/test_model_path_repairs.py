@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sameas.extraction.chunking import ChunkSettings
-from sameas.extraction.prompted.estimate import Estimator
+from sameas.extraction.pipeline.estimate import Estimator
+from sameas.extraction.text.chunking import ChunkSettings
 from sameas.llm.prices import Price
 from sameas.llm.tokens import counter_for
 from sameas.ontology.focus import FocusSettings

@@ -89,7 +89,7 @@ async def test_a_sample_is_sent_as_a_seed_where_there_is_one(model, server, inte
         (400, "bad_request"),
         (401, "auth"),
         (403, "auth"),
-        (404, "bad_request"),
+        (404, "not_found"),
         (422, "bad_request"),
         (429, "rate_limited"),
         (500, "server"),

@@ -106,7 +106,7 @@ def test_many_keys_leave_nothing_behind():
         engine.run(lambda ctx: None, scope="s", key=str(number), lease=600.0)
         if number % 10_000 == 0:
             engine.forget_where(scope="s")
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0
     assert engine._heartbeat._beats == {}
     assert engine.store.backend._listeners == {}
     assert threading.active_count() <= threads + 1
@@ -118,7 +118,7 @@ def test_many_keys_leave_no_tasks_behind():
         for number in range(20_000):
             await engine.run(lambda ctx: None, scope="s", key=str(number))
         assert len(asyncio.all_tasks()) == 1
-        assert len(engine._intake.flights) == 0
+        assert len(engine._call_builder.in_flight_calls) == 0
         assert all(not beats._beats and not beats._renewals for beats in engine._heartbeat._loops.values())
 
     asyncio.run(main())
@@ -137,7 +137,10 @@ def test_ten_thousand_waiters_on_one_key_are_all_served():
 
         calls = [asyncio.create_task(engine.run(work, scope="s", key="k")) for _ in range(10_000)]
         await asyncio.sleep(0)
-        while sum(len(flight.followers) for flight in engine._intake.flights._flights.values()) < 9_999:
+        while (
+            sum(len(flight.followers) for flight in engine._call_builder.in_flight_calls._in_flight_calls.values())
+            < 9_999
+        ):
             await asyncio.sleep(0.01)
         go.set()
         assert set(await asyncio.gather(*calls)) == {"served"}

@@ -526,6 +526,58 @@ class TestWakeUp:
             assert leader.result(5) == "done"
             assert waiter.result(5) == "done"
 
+    def test_thread_survives_a_server_that_restarts_while_others_subscribe(self, redis_server, backends):
+        waker = backends[0].waker
+        woken = threading.Event()
+        ends = [waker.listen(identity("first").digest, woken.set)]
+        wait_until(lambda: woken.is_set())
+        thread = waker._thread
+        for turn in range(3):
+            redis_server.kill()
+            # Each of them finds the connection broken before the thread does, or after.
+            ends += [waker.listen(identity(f"{turn} {number}").digest, lambda: None) for number in range(50)]
+            redis_server.start()
+        woken.clear()
+        ends.append(waker.listen(identity("last").digest, woken.set))
+        wait_until(lambda: woken.is_set())
+        assert waker._thread is thread
+        assert thread.is_alive()
+        for end in ends:
+            end()
+
+    def test_thread_survives_a_connection_that_is_closed_under_its_hands(self, backends):
+        waker = backends[0].waker
+        woken = threading.Event()
+        end = waker.listen(identity("first").digest, woken.set)
+        wait_until(lambda: woken.is_set())
+        thread = waker._thread
+        for _ in range(3):
+            woken.clear()
+            wait_until(lambda: waker._connection is not None)
+            # What redis-py does to a connection on which a message could not be sent.
+            waker._connection.disconnect()
+            wait_until(lambda: woken.is_set())
+        assert waker._thread is thread
+        assert thread.is_alive()
+        end()
+
+    def test_listener_that_raises_does_not_keep_the_others_from_hearing(self, backends):
+        woken = threading.Event()
+
+        def fail():
+            raise RuntimeError("this listener is broken")
+
+        waker = backends[0].waker
+        ends = [waker.listen(identity().digest, wake) for wake in (fail, woken.set)]
+        wait_until(lambda: woken.is_set())
+        woken.clear()
+        store = Store(backends[1])
+        store.release(Lease(identity(), store.claim(request()).fence, "a1"))
+        wait_until(lambda: woken.is_set())
+        assert waker._thread.is_alive()
+        for end in ends:
+            end()
+
     @pytest.mark.anyio
     async def test_waiting_task_is_woken(self, backends, monkeypatch):
         monkeypatch.setattr("sameas.once.call._FIRST_POLL", 1_000.0)

@@ -8,6 +8,7 @@ import threading
 import httpx
 import pytest
 
+from sameas.extraction.runs.folder import RunFolder
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, TURTLE, WITHIN, Hold, read_events, running
 
 FINAL = {"extraction_completed", "extraction_failed", "extraction_cancelled"}
@@ -88,8 +89,8 @@ def test_a_run_whose_journal_is_gone_says_that_its_result_is_there(tmp_path):
     with running(tmp_path) as service:
         key = extract(service).json()["idempotencyKey"]
         (tmp_path / "runs" / key / "events.jsonl").unlink()
-        ((number, kind, _),) = events_of(service, key)
-        assert (number, kind) == (None, "cache_hit")
+        told = [(number, kind) for number, kind, _ in events_of(service, key)]
+        assert told == [(None, "cache_hit"), (None, "extraction_completed")]
 
 
 def test_a_client_that_leaves_does_not_stop_the_run(tmp_path):
@@ -170,6 +171,53 @@ def test_a_client_key_gives_the_first_answer_again_and_refuses_another_request(s
     also = {**headers, "Prefer": "respond-async"}
     assert extract(service, {**REQUEST, "text": "Something else."}, headers=also).status_code == 422
     assert extract(service, request, headers={"Idempotency-Key": "a b"}).status_code == 400
+
+
+def test_a_client_that_waits_for_a_while_under_its_key_is_told_that_the_run_goes_on(tmp_path):
+    hold = Hold()
+    request = {**REQUEST, "text": LONG, "extractionParams": SLOW}
+    with running(tmp_path, hold=hold) as service:
+        for wait in ("wait=0", "respond-async, wait=1"):
+            accepted = extract(service, request, headers={"Idempotency-Key": "mine", "Prefer": wait})
+            assert accepted.status_code == 202
+        hold.let_go()
+        done = extract(service, request, headers={"Idempotency-Key": "mine", "Prefer": "wait=30"})
+        assert (done.status_code, done.headers["preference-applied"]) == (200, "wait=30")
+        assert done.json()["idempotencyKey"] == accepted.json()["idempotencyKey"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/api/v1/ontologies/company", "DELETE, GET, HEAD, PUT"),
+        ("PATCH", "/api/v1/runs/sha256-" + "a" * 64, "DELETE, GET, HEAD"),
+        ("GET", "/api/v1/extract", "POST"),
+        ("DELETE", "/openapi.json", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_is_not_answered_is_told_all_that_are(service, method, path, allowed):
+    refused = service.client.request(method, path)
+    assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
+
+
+def test_neither_metrics_nor_a_short_page_read_every_run(tmp_path, monkeypatch):
+    with running(tmp_path) as service:
+        for number in range(5):
+            extract(service, {**REQUEST, "text": f"Anna Stone works for Acme{number} Ltd."})
+        newest = service.client.get("/api/v1/runs").json()["runs"]
+        read = []
+        peek = RunFolder.peek
+        monkeypatch.setattr(RunFolder, "peek", lambda folder: read.append(folder.key) or peek(folder))
+        page = service.client.get("/api/v1/runs", params={"limit": 1}).json()
+        # One is shown, and the next one says that there is a next page.
+        assert len(read) == 2
+        assert (page["runs"], page["next"]) == (newest[:1], newest[0]["idempotencyKey"])
+        read.clear()
+        metrics = service.client.get("/metrics").text.splitlines()
+        assert [line for line in metrics if "cached_results" in line and line.endswith(" 5.0")]
+        assert read == []
+        after = service.client.get("/api/v1/runs", params={"limit": 2, "after": page["next"]}).json()
+        assert after["runs"] == newest[1:3]
 
 
 def test_the_debug_endpoint_names_the_key_and_runs_nothing(service):
@@ -305,6 +353,39 @@ def test_a_page_of_another_origin_can_neither_change_anything_nor_read_an_answer
         assert read.headers["access-control-allow-origin"] == "https://app.example"
 
 
+def test_bodies_have_a_bound_in_all_and_runs_that_wait_count(tmp_path):
+    hold = Hold()
+    long = {**REQUEST, "text": LONG * 25, "extractionParams": SLOW}
+    other = {**REQUEST, "text": LONG * 25 + " Other."}
+    with running(tmp_path, hold=hold, max_body=90_000, max_bodies=100_000) as service:
+        assert len(long["text"]) > 50_000
+        accepted = extract(service, long, headers={"Prefer": "respond-async"})
+        assert accepted.status_code == 202
+        refused = extract(service, other)
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:no-room")
+        assert refused.headers["retry-after"]
+        assert service.client.get(accepted.headers["location"]).status_code == 200
+        assert service.client.delete(accepted.headers["location"]).status_code == 204
+        assert extract(service, other).status_code == 200
+        assert "sameas_bytes_of_bodies 0.0" in service.client.get("/metrics").text
+
+
+def test_short_work_does_not_share_the_interpreter_with_many_long_texts(tmp_path):
+    with running(tmp_path) as service:
+        texts = ("\n\n".join(f"Anna{n}x{p} Stone works for Acme{p} Ltd." for p in range(300)) for n in range(8))
+        request = {**REQUEST, "extractionParams": {"extractor": "lexicon"}}
+        begun = [extract(service, {**request, "text": text}, headers={"Prefer": "respond-async"}) for text in texts]
+        assert {answer.status_code for answer in begun} == {202}
+        runs = []
+        for answer in begun:
+            events_of(service, answer.json()["idempotencyKey"])
+            runs.append(service.client.get(answer.headers["location"]).json())
+        assert {run["status"] for run in runs} == {"complete"}
+        times = [(run["startedAt"], run["completedAt"]) for run in runs]
+        at_once = [sum(began <= start < ended for began, ended in times) for start, _ in times]
+        assert max(at_once) <= 2
+
+
 def test_requests_beyond_the_bound_are_refused_while_others_wait(tmp_path):
     hold = Hold()
     with running(tmp_path, hold=hold, max_requests=1) as service:
@@ -327,13 +408,12 @@ def test_ontologies_are_put_listed_read_and_deleted(tmp_path):
         assert (again.status_code, again.json()["changed"]) == (200, False)
         assert again.json()["version"] == first.json()["version"]
         listed = service.client.get("/api/v1/ontologies").json()["ontologies"]
-        assert {entry["id"]: entry["source"] for entry in listed} == {
-            "company": "folder",
-            "http://example.org/sports": "registry",
-        }
+        names = ["company", "http://example.org/sports"]
+        assert [entry["source"] for entry in listed if entry["names"] == names] == ["registry"]
         assert service.client.get(place, params={"content": "true"}).content == TURTLE
         request = {**REQUEST, "ontologyId": "http://example.org/sports"}
         assert extract(service, request).json()["cacheHit"] is False
+        (tmp_path / "ontologies" / "company.ttl").unlink()
         assert service.client.delete(place).json()["entriesInvalidated"] == 1
         assert service.client.get(place).status_code == 404
         assert extract(service, request).status_code == 404
@@ -429,7 +509,7 @@ def test_strings_that_would_leave_the_folder_never_do(tmp_path):
             assert b"secret" not in answer.content
         assert {path for path in tmp_path.rglob("*") if "home" not in path.parts} == before
         names = {path.name for path in (home / "runs").iterdir()}
-        assert names == {key}
+        assert names == {key, ".used", ".started", ".ontologies"}
 
 
 def _traversals(key):

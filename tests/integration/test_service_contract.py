@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from sameas.server.app import ROUTES
-from sameas.server.openapi import openapi_document
+from sameas.server.http.openapi import openapi_document
 from tests.unit.server.house import REQUEST, TURTLE, running
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -33,8 +33,11 @@ KNOWN = {
     "putOntology": {"path_parameters": {"id": "mine"}, "body": TURTLE, "media_type": "text/turtle"},
     "deleteOntology": {"path_parameters": {"id": "mine"}},
     "validateOntology": {"body": TURTLE, "media_type": "text/turtle"},
+    "listOntologyVersions": {"query": {"id": "company"}},
+    "getOntologyOutline": {"query": {"id": "company"}},
+    "previewOntology": {"query": {"id": "mine"}, "body": TURTLE, "media_type": "text/turtle"},
 }
-OF_A_RUN = {"getRun", "getGraph", "streamEvents", "cancelRun", "deleteRun"}
+OF_A_RUN = {"getRun", "getTimeline", "getGraph", "streamEvents", "cancelRun", "deleteRun"}
 
 
 @pytest.fixture(scope="module")

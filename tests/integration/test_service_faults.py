@@ -9,12 +9,15 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
-from sameas.server import bodies, protocol
+from sameas.server import bodies
 from sameas.server import service as service_module
-from sameas.server.chain import Chain
-from sameas.server.ontologies import Ontologies
-from sameas.server.promises import Promise, Promises
-from sameas.server.wire import ExtractRequest
+from sameas.server.http import protocol
+from sameas.server.runs.pending_runs import PendingRun, PendingRuns
+from sameas.server.schemas import ExtractRequest
+from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.ontologies import Ontologies
+from tests.servers.program import program_or_skip
+from tests.servers.redis import RedisServer
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, TURTLE, WITHIN, Hold, read_events, running, with_company
 from tests.unit.server.test_ontologies import CHANGED
 
@@ -33,10 +36,10 @@ def test_a_server_starts_among_promises_that_cannot_be_kept(tmp_path):
     folder.mkdir(parents=True)
     (folder / f"{KEY}.json").write_bytes(b"\x00garbage")
     bad = ExtractRequest(text=TEXT, ontology_id="broken")
-    Promises(home).keep(Promise(tenant="", key="sha256-" + "b" * 64, request=bad))
+    PendingRuns(home).keep(PendingRun(tenant="", key="sha256-" + "b" * 64, request=bad))
     (home / "ontologies" / "broken.ttl").write_text("this is no turtle")
     gone = ExtractRequest(text=TEXT, ontology_id="nobody")
-    Promises(home).keep(Promise(tenant="", key="sha256-" + "c" * 64, request=gone))
+    PendingRuns(home).keep(PendingRun(tenant="", key="sha256-" + "c" * 64, request=gone))
     with running(home) as service:
         assert extract(service).status_code == 200
         left = sorted(path.name for path in folder.iterdir())
@@ -48,8 +51,8 @@ async def _put_elsewhere(home, data, nonce):
     store = open_async_store(f"sqlite:///{home}/sameas.db")
     try:
         registry = Ontologies(AsyncEngine(store), folder=None, cache=home / "cache-of-another")
-        entry, _ = await registry.put("", "co", data, media_type="text/turtle", audit={}, nonce=nonce)
-        return entry.version
+        put = await registry.put("", "co", data, media_type="text/turtle", audit={}, nonce=nonce)
+        return put.entry.version
     finally:
         await store.close()
 
@@ -72,15 +75,15 @@ def test_a_registry_that_could_not_be_read_when_it_was_updated_is_read_before_it
         first = service.client.put("/api/v1/ontologies/co", content=TURTLE).json()["version"]
         assert extract(service, WANTED).json()["ontologyVersion"] == first
         inner = service.app.service
-        read = Chain.read
+        read = AppendLog.read
 
         async def broken(chain, number):
             if chain._scope == "sameas.ontology-log":
                 raise StoreUnavailable("gone for a moment")
             return await read(chain, number)
 
-        monkeypatch.setattr(Chain, "read", broken)
-        inner._workshop.submit(inner._refresh("")).result(5)
+        monkeypatch.setattr(AppendLog, "read", broken)
+        inner._background_loop.submit(inner._refresh("")).result(5)
         refused = extract(service, {**WANTED, "text": "Another text by Anna Stone."})
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:store-unavailable")
         monkeypatch.undo()
@@ -94,13 +97,70 @@ def test_a_full_disk_is_said_to_be_full_and_replays_are_still_given(tmp_path, mo
         def full(promises, promise):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(Promises, "keep", full)
+        monkeypatch.setattr(PendingRuns, "keep", full)
         refused = extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."})
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")
         assert refused.headers["retry-after"]
         assert extract(service).json()["cacheHit"] is True
         monkeypatch.undo()
         assert extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."}).status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "client-key"])
+def test_nothing_is_accepted_on_a_full_disk(tmp_path, monkeypatch, headers):
+    with running(tmp_path, hold=Hold()) as service:
+
+        def full(promises, promise):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(PendingRuns, "keep", full)
+        for prefers in ("respond-async", "wait=0"):
+            refused = extract(service, SLOW_REQUEST, Prefer=prefers, **headers)
+            assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")
+
+
+def test_a_run_that_waits_for_its_turn_is_shown_as_pending(tmp_path):
+    with running(tmp_path, hold=Hold(0), max_runs=1) as service:
+        assert extract(service, SLOW_REQUEST, Prefer="respond-async").status_code == 202
+        waiting = extract(service, {**SLOW_REQUEST, "text": TEXT}, Prefer="respond-async")
+        shown = service.client.get(waiting.headers["location"])
+        assert (shown.status_code, shown.json()["status"]) == (200, "pending")
+
+
+def _until(condition):
+    ends_at = time.monotonic() + 2 * WITHIN
+    while not condition():
+        assert time.monotonic() < ends_at, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "client-key"])
+def test_what_was_accepted_is_finished_when_the_store_is_back(tmp_path, headers):
+    hold = Hold()
+    with (
+        program_or_skip(),
+        RedisServer(appendonly="always") as redis,
+        running(tmp_path, hold=hold, store=redis.url, lease=1.0) as service,
+    ):
+        places = []
+        for number in range(5):
+            request = {**SLOW_REQUEST, "text": f"{LONG} Number {number}."}
+            named = {name: f"{value}{number}" for name, value in headers.items()}
+            accepted = extract(service, request, Prefer="respond-async", **named)
+            assert accepted.status_code == 202
+            places.append(accepted.headers["location"])
+        redis.kill()
+        hold.let_go()
+        _until(lambda: service.app.service.runner.running == 0)
+        redis.start()
+
+        def states():
+            listed = service.client.get("/api/v1/keys", params={"scope": "extraction"})
+            return [key["state"] for key in listed.json().get("keys", ())]
+
+        _until(lambda: states() == ["done"] * 5)
+        assert [service.client.get(place).json()["status"] for place in places] == ["complete"] * 5
+        _until(lambda: not list((tmp_path / "requests").glob("*/*.json")))
 
 
 def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch, caplog):
@@ -112,7 +172,7 @@ def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch, caplog):
         async def expire():
             await inner.engine.run(lambda _: "x", scope="short", key="k", lease=0.3, retention=0.3)
 
-        inner._workshop.submit(expire()).result(5)
+        inner._background_loop.submit(expire()).result(5)
         ends_at = time.monotonic() + WITHIN
         while "sameas_cache_evictions_total 1.0" not in service.client.get("/metrics").text:
             assert time.monotonic() < ends_at, "nothing was removed"
@@ -123,6 +183,9 @@ def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch, caplog):
 def test_the_audit_log_says_who_why_and_under_which_trace(tmp_path):
     trace = "0af7651916cd43dd8448eb211c80319c"
     sent = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+    # What a server that was killed left of its last line.
+    (tmp_path / "audit.jsonl").write_bytes(b'{"time":"20')
+    (tmp_path / "audit.jsonl").chmod(0o600)
     with running(tmp_path) as service:
         calls = service.client
         calls.put("/api/v1/ontologies/co", content=TURTLE, headers=sent)
@@ -134,7 +197,7 @@ def test_the_audit_log_says_who_why_and_under_which_trace(tmp_path):
             assert calls.post(path, json=body, headers=sent).status_code == 200, path
         extract(service)
         assert calls.delete(f"/api/v1/runs/{key}", headers=sent).status_code == 204
-    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_bytes().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_bytes().splitlines()[1:]]
     assert [line["event"] for line in lines] == [
         "ontology-updated",
         "ontology-deleted",

@@ -2,6 +2,10 @@
 
 import json
 import multiprocessing
+import os
+import socket
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -9,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 
-from sameas.server.notices import EVERY
+from sameas.server.tenants.broadcast import EVERY
 from tests.servers.port import free_port
 from tests.unit.server import held_server
 from tests.unit.server.house import LONG, REQUEST, SLOW, TURTLE, WITHIN, read_events, with_company
@@ -102,6 +106,23 @@ def test_a_killed_server_is_started_again_and_its_run_goes_on_without_a_gap(tmp_
         _until(lambda: not list((home / "requests").rglob("*.json")))
 
 
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "client-key"])
+def test_a_run_is_written_down_before_it_is_accepted(tmp_path, headers):
+    home = with_company(tmp_path)
+    promised = []
+    for number in range(3):
+        with server(home) as (client, process):
+            request = {**REQUEST, "text": f"Anna Stone works for Acme{number} Ltd."}
+            accepted = client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async", **headers})
+            process.kill()
+        assert accepted.status_code == 202
+        promised.append(accepted.json()["idempotencyKey"])
+        headers = {name: value + "x" for name, value in headers.items()}
+    with server(home) as (client, process):
+        for key in promised:
+            _until(lambda key=key: client.get(f"/api/v1/runs/{key}").json().get("status") == "complete", process)
+
+
 def test_a_server_that_is_stopped_hands_its_run_over_to_another_at_once(tmp_path):
     home = with_company(tmp_path)
     # A lease that no test waits for: the claim must have been given back.
@@ -120,6 +141,33 @@ def test_a_server_that_is_stopped_hands_its_run_over_to_another_at_once(tmp_path
     (home / "hold").unlink()
     with server(home, lease=600.0) as (second, _):
         check_whole(seen, events_after(second, key, 6))
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "said"),
+    [
+        ({"SAMEAS_STORE": "redis://127.0.0.1:1/0"}, 5, "Redis cannot answer"),
+        ({"SAMEAS_HOME": "/proc/nowhere"}, 4, "/proc/nowhere"),
+        ({}, 7, "is in use by another program"),
+    ],
+    ids=["store", "home", "port"],
+)
+def test_a_refusal_to_start_is_one_line_and_a_code_of_its_own(tmp_path, environment, code, said):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ended = subprocess.run(
+            [sys.executable, "-m", "sameas", "serve", "--port", str(taken.getsockname()[1])],
+            env={**os.environ, "SAMEAS_HOME": str(tmp_path), **environment},
+            capture_output=True,
+            text=True,
+            timeout=4 * WITHIN,
+            check=False,
+        )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (code, False)
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("sameas: ")
+    assert said in last
 
 
 def test_a_server_that_is_stopped_lets_its_runs_finish(tmp_path):

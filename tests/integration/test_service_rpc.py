@@ -7,7 +7,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from sameas.server.rpc import MAX_BATCH, MAX_IN_FLIGHT
+from sameas.server.http.rpc import MAX_BATCH, MAX_IN_FLIGHT
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, WITHIN, Hold, running
 
 SLOW_PAYLOAD = {"text": LONG, "ontologyId": "company", "extractionParams": SLOW}
@@ -54,7 +54,7 @@ def test_the_example_of_the_source_document_streams_events_and_the_second_time_i
         assert first[-1]["result"]["cacheHit"] is False
         socket.send(json.dumps({"tag": "extraction.streamExtract", "payload": payload}))
         second = until_answered(socket, "call-2")
-        assert [message["event"]["type"] for message in second[:-1]] == ["cache_hit"]
+        assert [message["event"]["type"] for message in second[:-1]] == ["cache_hit", "extraction_completed"]
         assert second[-1]["result"]["cacheHit"] is True
 
 

@@ -1,12 +1,13 @@
 """Tenants, principals and cases: nobody sees, changes or replays what is another's."""
 
+import time
 from typing import NamedTuple
 
 import pytest
 
 from sameas.identity.normalize import normalize_context
 from sameas.server.authentication import open_entry
-from sameas.server.door import OPERATOR
+from sameas.server.tenants.access import OPERATOR
 from sameas.settings import SettingsError
 from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory
@@ -107,7 +108,7 @@ def test_an_ontology_belongs_to_its_tenant_unless_it_is_shared(house):
     assert extract(house, house.two.user, {**SHARED, "ontologyId": "mine"}).status_code == 404
     assert house.service.get("/api/v1/ontologies/shared", headers=house.two.user).json()["shared"] is True
     listed = house.service.get("/api/v1/ontologies", headers=house.two.user).json()["ontologies"]
-    assert [entry["id"] for entry in listed] == ["shared"]
+    assert [entry["names"] for entry in listed if entry["source"] == "registry"] == [["shared"]]
     refused = house.service.put(
         "/api/v1/ontologies/x", params={"shared": "true"}, content=TURTLE, headers=house.one.user
     )
@@ -125,6 +126,72 @@ def test_keys_are_one_tenant_s_and_changing_them_needs_the_role(house):
     clear = {"reason": "a test"}
     assert house.service.post("/api/v1/cache/clear", json=clear, headers=house.one.user).status_code == 403
     assert house.service.post("/api/v1/keys/forget", json=change, headers=house.one.admin).status_code == 200
+
+
+def test_a_client_s_own_key_finds_its_record_with_status_expiry_and_id(house):
+    sent = {"Idempotency-Key": "report-7"}
+    extract(house, house.one.user, {**SHARED, "text": "Ida Stone works for Acme Ltd."}, **sent)
+    for who in (house.one.user, house.one.admin):
+        found = house.service.get("/api/v1/keys/explain", params={"key": "report-7"}, headers=who).json()
+        assert (found["clientKey"], found["statusCode"], len(found["id"])) == ("report-7", 200, 64)
+        assert found["expiresAt"] > found["createdAt"]
+        listed = house.service.get("/api/v1/keys", params={"scope": "extract"}, headers=who).json()["keys"]
+        same = ("clientKey", "statusCode", "id", "expiresAt")
+        assert [found[name] for name in same] in [[entry[name] for name in same] for entry in listed]
+    params = {"key": "report-7"}
+    assert house.service.get("/api/v1/keys/explain", params=params, headers=house.one.other_user).status_code == 404
+
+
+def test_keys_of_others_are_shown_to_those_with_a_role_for_it(house):
+    sent = {"Idempotency-Key": "of-the-user"}
+    extract(house, house.one.user, {**SHARED, "text": "Zoe Stone works for Acme Ltd."}, **sent)
+
+    def seen(who):
+        listed = house.service.get("/api/v1/keys", params={"scope": "extract"}, headers=who).json()["keys"]
+        return {entry["key"].partition(":")[2]: entry["key"] for entry in listed}
+
+    assert "of-the-user" in seen(house.one.admin)
+    assert "of-the-user" not in seen(house.one.other_user)
+    record = {"key": seen(house.one.user)["of-the-user"]}
+    assert house.service.get("/api/v1/keys/explain", params=record, headers=house.one.user).status_code == 200
+    assert house.service.get("/api/v1/keys/explain", params=record, headers=house.one.other_user).status_code == 404
+
+
+def test_external_counsel_works_in_its_cases_and_nowhere_else(tmp_path):
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    directory, keys = TenantDirectory(database), ApiKeys(database)
+    tenant = directory.bootstrap("one", service_id="setup")
+    ctx = normalize_context(service_id="setup", tenant_id=tenant.tenant_id)
+    user, counsel = directory.add_user(ctx, "user"), directory.add_user(ctx, "counsel", kind="external_counsel")
+    mine, other = (directory.create_case(ctx, name) for name in ("mine", "other"))
+    directory.put_member(ctx, mine.case_id, counsel.user_id)
+    inside = {"X-API-Key": keys.create(ctx, "key", user_id=user.user_id).token}
+    # Whatever roles somebody gave the key: what its user is counts.
+    made = keys.create(ctx, "key", user_id=counsel.user_id, roles=(ADMIN_ROLE, OPERATOR))
+    outside = {"X-API-Key": made.token}
+    in_case = {**outside, "X-Case-ID": mine.case_id}
+    entry = open_entry(settings_for(tmp_path, auth="api-key"))
+    with running(tmp_path, entry=entry, auth="api-key") as service:
+        client = service.client
+        assert client.put("/api/v1/ontologies/co", content=TURTLE, headers=inside).status_code == 201
+        request = {**REQUEST, "ontologyId": "co"}
+        run = client.post("/api/v1/extract", json=request, headers=inside).json()["idempotencyKey"]
+        for path in ("/api/v1/runs", f"/api/v1/runs/{run}", "/api/v1/keys", "/api/v1/ontologies"):
+            refused = client.get(path, headers=outside)
+            assert (refused.status_code, refused.json()["type"]) == (403, "urn:sameas:problem:case-required"), path
+        assert client.get("/api/v1/runs", headers={**outside, "X-Case-ID": other.case_id}).status_code == 403
+        assert client.get("/api/v1/runs", headers=in_case).json()["runs"] == []
+        assert client.get(f"/api/v1/runs/{run}", headers=in_case).status_code == 404
+        assert client.post("/api/v1/extract", json=request, headers=in_case).status_code == 200
+        for refused in (
+            client.delete("/api/v1/ontologies/co", headers=in_case),
+            client.delete("/api/v1/ontologies/co", params={"shared": "true"}, headers=in_case),
+            client.put("/api/v1/ontologies/co", content=TURTLE + b"\n", headers=in_case),
+            client.post("/api/v1/cache/clear", json={"reason": "none"}, headers=in_case),
+        ):
+            assert (refused.status_code, refused.json()["type"]) == (403, "urn:sameas:problem:internal-only")
+        assert client.get("/api/v1/ontologies/co", headers=inside).status_code == 200
+    database.close()
 
 
 def test_a_client_key_of_another_principal_is_another_key(house):
@@ -223,3 +290,29 @@ def test_a_header_that_names_another_tenant_is_refused(house):
 def test_one_tenant_without_credentials_listens_on_loopback_only(tmp_path):
     with pytest.raises(SettingsError, match="loopback"):
         open_entry(settings_for(tmp_path, host="0.0.0.0"))
+
+
+def test_the_collections_of_another_tenant_are_not_there_in_any_way(house):
+    everything = {"query": "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"}
+    for who, person in ((house.one, "Alice Stone"), (house.two, "Carol Flint")):
+        made = house.service.post(
+            "/api/v1/collections", json={"name": "press", "ontologyId": "shared"}, headers=who.admin
+        )
+        assert made.status_code == 201, made.text
+        texts = {"documents": [{"name": f"{person}.txt", "text": f"{person} works for Acme Robotics."}]}
+        put = house.service.post("/api/v1/collections/press/documents", json=texts, headers=who.admin)
+        assert put.status_code == 202, put.text
+        ends_at = time.monotonic() + 60
+        while house.service.get("/api/v1/collections/press/sync", headers=who.admin).json()["waiting"]:
+            assert time.monotonic() < ends_at
+            time.sleep(0.05)
+    theirs = house.service.get("/api/v1/collections/press", headers=house.two.admin).json()["id"]
+    mine = house.service.get("/api/v1/collections/press/sparql", params=everything, headers=house.one.admin)
+    assert mine.status_code == 200, mine.text
+    assert "Alice Stone.txt" in mine.text
+    assert "Carol" not in mine.text
+    for path in ("", "/sparql?query=ASK{}", "/documents", "/entities", "/export", "/find?q=Carol"):
+        reply = house.service.get(f"/api/v1/collections/{theirs}{path}", headers=house.one.admin)
+        assert reply.status_code == 404, (path, reply.text)
+    # Of the tenant, but without a role in the collection.
+    assert house.service.get("/api/v1/collections/press", headers=house.one.other_user).status_code == 404

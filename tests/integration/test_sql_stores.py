@@ -297,6 +297,26 @@ class TestWaker:
             assert woken.wait(10)
             end()
 
+    def test_listener_that_raises_and_words_of_other_programs_leave_the_thread_alive(self, postgres_url):
+        backend = open_backend(postgres_url, listen_url=postgres_url)
+        woken = threading.Event()
+
+        def fail():
+            raise RuntimeError("this listener is broken")
+
+        with Store(backend) as store:
+            request = request_for()
+            claim = store.claim(request)
+            ends = [backend.waker.listen(request.identity.digest, wake) for wake in (fail, woken.set)]
+            _eventually(lambda: rows_of(postgres_url, "SELECT watched FROM sameas_records") == [{"watched": True}])
+            rows_of(postgres_url, "NOTIFY sameas, 'something else'")
+            woken.clear()
+            store.release(Lease(request.identity, claim.fence, "a1"))
+            assert woken.wait(10)
+            assert backend.waker._thread.is_alive()
+            for end in ends:
+                end()
+
     def test_waiters_share_the_result_of_another_process(self, postgres_url):
         backend = open_backend(postgres_url, listen_url=postgres_url)
         with (

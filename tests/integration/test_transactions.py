@@ -3,9 +3,11 @@
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import psycopg
@@ -18,7 +20,9 @@ from sqlalchemy.orm import Session
 from sameas.connections import open_async_store, open_store
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.engine import Engine
-from sameas.once.errors import InProgress, Reentered, StoreUnavailable
+from sameas.once.errors import InProgress, Reentered, StoreUnavailable, TransactionEnded, TransactionRefused
+from sameas.stores import sql
+from sameas.stores.sqlalchemy import SqlAlchemyPerformer
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = 12
@@ -67,6 +71,175 @@ def effect(connection, name):
 
 def never(context):
     raise AssertionError("it was done before")
+
+
+class TestRefusals:
+    """What cannot keep record and effects together is refused clearly, and never runs twice."""
+
+    def test_work_that_commits_is_told_so_and_what_it_did_is_not_done_again(self, place):
+        with place.callers.connect() as connection:
+
+            def work(context):
+                connection.execute(text("INSERT INTO effects VALUES ('once')"))
+                connection.commit()
+                return "done"
+
+            with pytest.raises(TransactionEnded, match="Leave commit and rollback to the caller"):
+                place.engine.run(work, scope="s", key="a", connection=connection)
+        assert place.effects() == ["once"]
+        assert place.engine.run(never, scope="s", key="a") == "done"
+
+    def test_a_session_that_the_work_commits_is_told_so_too(self, place):
+        with Session(place.callers) as session:
+
+            def work(context):
+                session.execute(text("INSERT INTO effects VALUES ('once')"))
+                session.commit()
+                return "done"
+
+            with pytest.raises(TransactionEnded):
+                place.engine.run(work, scope="s", key="a", connection=session)
+        assert place.engine.run(never, scope="s", key="a") == "done"
+
+    @pytest.mark.parametrize("end", ["commit", "rollback"])
+    def test_psycopgs_own_connection_is_watched_alike(self, postgres_url, end):
+        with Engine(open_store(postgres_url)) as engine, psycopg.connect(postgres_url) as connection:
+
+            def work(context):
+                getattr(connection, end)()
+                return "done"
+
+            with pytest.raises(TransactionEnded):
+                engine.run(work, scope="s", key="a", connection=connection)
+            record = engine.record(lambda context: "again", scope="s", key="a")
+            assert (record.result, record.was_replay) == (("done", True) if end == "commit" else ("again", False))
+
+    def test_work_that_rolls_back_is_told_so_and_may_be_run_again(self, place):
+        with place.callers.connect() as connection:
+
+            def work(context):
+                connection.execute(text("INSERT INTO effects VALUES ('never')"))
+                connection.rollback()
+
+            with pytest.raises(TransactionEnded):
+                place.engine.run(work, scope="s", key="a", connection=connection)
+        assert place.effects() == []
+        assert place.engine.run(lambda context: "fresh", scope="s", key="a") == "fresh"
+
+    def test_a_connection_to_another_database_is_refused_before_the_work(self, place):
+        with place.callers.connect() as connection:
+            autocommit = connection.execution_options(isolation_level="AUTOCOMMIT")
+            autocommit.execute(text("CREATE DATABASE elsewhere"))
+        try:
+            other_url = sqlalchemy.make_url(place.store_url).set(database="elsewhere")
+            Engine(open_store(other_url.render_as_string(hide_password=False))).close()
+            other = sqlalchemy.create_engine(sqlalchemy.make_url(place.url).set(database="elsewhere"))
+            with other.connect() as connection, pytest.raises(TransactionRefused, match="elsewhere"):
+                place.engine.run(never, scope="s", key="a", connection=connection)
+            other.dispose()
+        finally:
+            with place.callers.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("DROP DATABASE elsewhere"))
+
+    def test_a_connection_of_another_kind_is_refused(self, place):
+        other = sqlite3.connect(":memory:")
+        with pytest.raises(TransactionRefused, match="Connection"):
+            place.engine.run(never, scope="s", key="a", connection=other)
+        other.close()
+
+
+class TestLockedRows:
+    """While a transaction holds a record's row, refusing and waiting are what the caller said, not the store's bound."""
+
+    @pytest.fixture(params=[False, True], ids=["new", "left"])
+    def left(self, place, request):
+        """Whether there is a record of the key "a" already, which a dead worker left."""
+        if request.param:
+            left = place.engine._call_builder.call(never, scope="s", key="a", lease=0.001)
+            assert place.engine.store.claim(left.request)
+
+    @pytest.fixture
+    def held(self, place):
+        """A transaction in the middle of its work under the key "a"; its end, and a store that is very patient."""
+        working, over = threading.Event(), threading.Event()
+
+        def hold():
+            with place.callers.begin() as connection:
+
+                def work(context):
+                    working.set()
+                    # Whoever waits for the row instead of refusing is answered with the result, and fails the test.
+                    over.wait(10)
+                    return "theirs"
+
+                place.engine.run(work, scope="s", key="a", connection=connection, lease=60.0)
+
+        with (
+            ThreadPoolExecutor(1) as pool,
+            Engine(open_store(place.store_url, lock_timeout=50.0, timeout=55.0)) as patient,
+        ):
+            holding = pool.submit(hold)
+            assert working.wait(30)
+            yield patient, over
+            over.set()
+            holding.result(30)
+
+    @pytest.mark.parametrize("options", [{"on_busy": "refuse"}, {"wait_for": 0.3}, {"wait_for": 0.0}])
+    @pytest.mark.parametrize("joined", [False, True])
+    def test_one_who_does_not_wait_is_refused(self, place, held, options, joined):
+        patient, over = held
+        with place.callers.connect() as connection, pytest.raises(InProgress):
+            more = {"connection": connection} if joined else {}
+            patient.run(never, scope="s", key="a", **options, **more)
+        assert not over.is_set()
+
+    def test_tasks_are_refused_alike(self, place, held):
+        async def main():
+            engine = AsyncEngine(open_async_store(place.store_url, lock_timeout=50.0, timeout=55.0))
+            with pytest.raises(InProgress):
+                await engine.run(never, scope="s", key="a", on_busy="refuse")
+            await engine.close()
+
+        asyncio.run(main())
+
+    @pytest.fixture
+    def as_mysql(self, monkeypatch):
+        """MariaDB, asked as MySQL is: without its own statements that do not wait."""
+        monkeypatch.setattr(SqlAlchemyPerformer, "is_mariadb", False)
+        known = sql.statements
+
+        def without(dialect):
+            return {**known(dialect), "impatient": ""}
+
+        monkeypatch.setattr(sql, "statements", without)
+
+    @pytest.mark.parametrize("place", ["mariadb_url"], indirect=True)
+    @pytest.mark.parametrize("options", [{"on_busy": "refuse"}, {"wait_for": 0.3}])
+    @pytest.mark.usefixtures("as_mysql")
+    def test_mysql_has_a_look_that_does_not_wait(self, left, held, options):
+        patient, over = held
+        with pytest.raises(InProgress):
+            patient.run(never, scope="s", key="a", **options)
+        assert not over.is_set()
+        assert patient.run(lambda context: "mine", scope="s", key="b", **options) == "mine"
+
+    def test_one_who_waits_does_so_beyond_the_stores_own_bound(self, place, held):
+        _, over = held
+        with (
+            Engine(open_store(place.store_url, lock_timeout=0.2)) as brief,
+            ThreadPoolExecutor(1) as pool,
+            place.callers.connect() as connection,
+        ):
+            waiting = pool.submit(brief.record, never, scope="s", key="a", connection=connection, wait_for=60.0)
+            # Longer than the bound of the store, in either server's units.
+            assert not wait([waiting], timeout=1.5).done
+            over.set()
+            record = waiting.result(30)
+        assert (record.result, record.was_replay) == ("theirs", True)
+
+    def test_other_keys_are_not_refused(self, left, held):
+        patient, _ = held
+        assert patient.run(lambda context: "mine", scope="s", key="b", on_busy="refuse") == "mine"
 
 
 class TestCommitAndRollback:
@@ -161,7 +334,7 @@ class TestRaces:
         with place.callers.connect() as holder:
             place.engine.run(effect(holder, "a"), scope="s", key="a", connection=holder)
             with place.callers.begin() as other, pytest.raises(InProgress):
-                place.engine.run(never, scope="s", key="a", connection=other)
+                place.engine.run(never, scope="s", key="a", connection=other, wait_for=0.5)
             with pytest.raises(InProgress):
                 place.engine.run(never, scope="s", key="a", wait_for=0.5)
             holder.commit()

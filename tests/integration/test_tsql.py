@@ -4,6 +4,10 @@ import re
 
 import pytest
 
+from sameas.once.call_builder import identity_of
+from sameas.once.record import ClaimRequest
+from sameas.stores.mssql import MsSqlBackend
+from sameas.stores.sqlalchemy import SqlAlchemyPerformer
 from sameas.stores.statements import bound, migrations, parameters, statements, styled
 from tests.shared_data import missing
 from tests.tsql.tools import ToolsMissingError, check
@@ -84,6 +88,46 @@ class TestStatements:
     def test_values_are_bound_only_where_the_script_gives_them(self):
         known = set(parameters(" ".join(statements("postgres").values()))) | {"skew"}
         assert set(parameters(" ".join(statements("mssql").values()))) <= known
+
+
+class TestPatience:
+    """How long a claim waits for a row that another transaction holds."""
+
+    @pytest.mark.parametrize(
+        ("seconds", "milliseconds"),
+        [
+            (None, 2_000),
+            (0, 100),
+            (0.05, 100),
+            (0.1, 100),
+            (0.3, 200),
+            (0.7, 400),
+            (1.6, 1_600),
+            (1.7, 1_600),
+            (60, 2_000),
+        ],
+    )
+    def test_a_claim_waits_no_longer_than_its_caller(self, seconds, milliseconds):
+        patience = None if seconds is None else round(seconds * 1e6)
+        sql = claim_text(patience)
+        assert f"SET LOCK_TIMEOUT {milliseconds};" in sql
+        assert "{" not in sql
+
+    def test_texts_are_few_whatever_callers_wish(self):
+        assert len({claim_text(patience) for patience in range(0, 5_000_000, 12_345)}) <= 6
+
+    def test_other_writes_wait_as_long_as_the_store(self):
+        assert "SET LOCK_TIMEOUT 2000;" in backend()._sql["settle"]
+
+
+def backend():
+    performer = SqlAlchemyPerformer("mssql+mssqlpython://nobody@127.0.0.1/nothing")
+    return MsSqlBackend(performer, dialect="mssql")
+
+
+def claim_text(patience):
+    request = ClaimRequest(identity_of("s", "k"), "f", "attempt", 1, 1, patience=patience)
+    return backend()._take(request).sql
 
 
 class TestChecker:

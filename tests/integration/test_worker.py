@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from sameas.client import Client
-from sameas.server.promises import Promise, Promises
-from sameas.server.wire import ExtractRequest
+from sameas.server.runs.pending_runs import PendingRun, PendingRuns
+from sameas.server.schemas import ExtractRequest
 from tests.unit.server.house import TEXT, WITHIN, running, with_company
 
 
@@ -36,7 +36,7 @@ def promised(home: Path, text: str) -> str:
     """A run that a server wrote down before it died."""
     with running(home) as service, Client(service.url) as client:
         key = client.key_of(text, ontology="company").key
-    Promises(home).keep(Promise(tenant="", key=key, request=ExtractRequest(text=text, ontology_id="company")))
+    PendingRuns(home).keep(PendingRun(tenant="", key=key, request=ExtractRequest(text=text, ontology_id="company")))
     return key
 
 
@@ -45,7 +45,7 @@ def test_a_promised_run_is_finished_by_a_worker_and_a_worker_ends_when_told(tmp_
     key = promised(home, f"{TEXT} Worker.")
     with worker(home) as process:
         ends_at = time.monotonic() + WITHIN
-        while Promises(home).has("", key) and time.monotonic() < ends_at:
+        while PendingRuns(home).has("", key) and time.monotonic() < ends_at:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         assert process.wait(WITHIN) == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sameas.extraction.chunking import ChunkSettings, chunk_text, iter_chunks
+from sameas.extraction.text.chunking import ChunkSettings, chunk_text, iter_chunks
 from sameas.identity.key import normalize_text
 
 SMALL = ChunkSettings(window=80, limit=400)

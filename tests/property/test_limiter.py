@@ -7,11 +7,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sameas.llm.circuit import CircuitBreaker, CircuitSettings, LocalKeeper
+from sameas.llm.account import GRAIN_SECONDS, WINDOW_SECONDS, Ending, Granted, LocalAccount, RateLimits
+from sameas.llm.circuit import CircuitSettings
 from sameas.llm.errors import CallRefused
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import ModelError
-from sameas.llm.windows import GRAIN_SECONDS, WINDOW_SECONDS, Granted, LocalWindows, RateLimits
 from tests.unit.extraction.clock import run_jumping
 
 
@@ -71,9 +71,8 @@ def drive(limits: RateLimits, calls: list[Traffic]) -> list[Sent]:
 
     async def go() -> list[Sent]:
         clock = asyncio.get_running_loop().time
-        windows = LocalWindows(limits, clock=clock)
-        breaker = CircuitBreaker(CircuitSettings(recover_after=10), keeper=LocalKeeper(clock=clock))
-        limiter = CentralRateLimiterService(windows=windows, circuit=breaker, random=Random(3))
+        account = LocalAccount(limits, circuit=CircuitSettings(recover_after=10), clock=clock)
+        limiter = CentralRateLimiterService(account=account, random=Random(3))
         sent: list[Sent] = []
 
         async def one(call: Traffic) -> None:
@@ -97,7 +96,7 @@ def drive(limits: RateLimits, calls: list[Traffic]) -> list[Sent]:
         for result in await asyncio.gather(*tasks, return_exceptions=True):
             allowed = (CallRefused, ModelError, TimeoutError, asyncio.CancelledError)
             assert result is None or isinstance(result, allowed), result
-        assert (limiter.waiting, limiter.held, windows.in_flight) == (0, 0, 0)
+        assert (limiter.waiting, limiter.held, account.in_flight) == (0, 0, 0)
         return sent
 
     return run_jumping(go())
@@ -130,12 +129,12 @@ def test_a_burst_waits_until_all_of_it_has_left_the_window_and_only_a_moment_lon
     limits: RateLimits, calls: list[tuple[float, int]]
 ) -> None:
     now = 0.0
-    windows = LocalWindows(limits, clock=lambda: now)
+    account = LocalAccount(limits, clock=lambda: now)
     sent: list[Sent] = []
 
     async def let_through(tokens: int) -> Granted:
         nonlocal now
-        while not isinstance(answer := await windows.admit(tokens), Granted):
+        while not isinstance(answer := await account.admit(tokens), Granted):
             assert answer.seconds is not None
             if answer.reason == "requests":
                 exactly = sent[-limits.requests_per_minute].at + WINDOW_SECONDS - now
@@ -149,7 +148,7 @@ def test_a_burst_waits_until_all_of_it_has_left_the_window_and_only_a_moment_lon
             now += gap
             grant = await let_through(tokens)
             sent.append(Sent(now, tokens))
-            await windows.settle(grant, tokens)
+            await account.finish(grant, Ending(verdict="answered", tokens=tokens))
 
     asyncio.run(go())
     for window in windows_of(sent):
@@ -164,9 +163,7 @@ def test_a_call_that_used_more_than_it_said_delays_the_next_ones(
 ) -> None:
     async def go() -> None:
         clock = asyncio.get_running_loop().time
-        limiter = CentralRateLimiterService(
-            windows=LocalWindows(limits, clock=clock), circuit=CircuitBreaker(keeper=LocalKeeper(clock=clock))
-        )
+        limiter = CentralRateLimiterService(account=LocalAccount(limits, clock=clock))
         sent: list[Sent] = []
         for estimate, actual in sizes:
             async with limiter.slot("run", estimate) as permit:
@@ -189,10 +186,10 @@ def test_no_run_gets_two_turns_while_another_waits_for_one(calls: list[str]) -> 
             await asyncio.sleep(1)
 
     async def go() -> None:
-        windows = LocalWindows(
+        account = LocalAccount(
             RateLimits(requests_per_minute=100, max_concurrent=1), clock=asyncio.get_running_loop().time
         )
-        limiter = CentralRateLimiterService(windows=windows)
+        limiter = CentralRateLimiterService(account=account)
         await asyncio.gather(*(one(limiter, run) for run in calls))
 
     run_jumping(go())

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from sameas.once.store import AsyncStore, Store
 from sameas.stores.memory import MemoryBackend
-from sameas.stores.sql import SqlBackend
-from sameas.stores.sqlite import SqlitePerformer
+from sameas.stores.sqlite import SqliteBackend, SqlitePerformer
 from sameas.testing.machine import machine_for
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -14,7 +13,7 @@ FOLDER = tempfile.TemporaryDirectory()
 
 def sqlite(clock):
     path = Path(tempfile.mkdtemp(dir=FOLDER.name), "records.db")
-    return SqlBackend(SqlitePerformer(path, clock=clock, synchronous="OFF"), dialect="sqlite")
+    return SqliteBackend(SqlitePerformer(path, clock=clock, synchronous="OFF"), dialect="sqlite")
 
 
 TestMemory = machine_for(lambda clock: Store(MemoryBackend(clock)), examples=100).TestCase

@@ -11,6 +11,7 @@ import pytest
 
 from tests.servers.mariadb import MariaDBServer
 from tests.servers.model_server import ModelServer
+from tests.servers.pgbouncer import PgBouncerServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.program import program_or_skip
 from tests.servers.rabbitmq import RabbitMQServer
@@ -29,18 +30,27 @@ def redis_server() -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A PostgreSQL that survives being killed, though not a power cut."""
+    """A PostgreSQL that a strict store accepts."""
     with program_or_skip():
-        server = PostgresServer(fsync=False)
+        server = PostgresServer()
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def pgbouncer_server(postgres_server: PostgresServer) -> Iterator[PgBouncerServer]:
+    """A PgBouncer in transaction mode before that PostgreSQL."""
+    with program_or_skip():
+        server = PgBouncerServer(postgres_server)
     with server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaDBServer]:
-    """A MariaDB that survives being killed, though not a power cut."""
+    """A MariaDB that a strict store accepts."""
     with program_or_skip():
-        server = MariaDBServer(fsync=False)
+        server = MariaDBServer()
     with server:
         yield server
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 Finish = Literal["stop", "length", "refusal"]
 Break = Literal["reset", "close"]
+Interface = Literal["openai", "anthropic", "google", "ollama"]
 
 
 _NAMES = {
@@ -26,7 +27,7 @@ class Call:
     """A request as the server saw it."""
 
     number: int
-    interface: Literal["openai", "anthropic", "google"]
+    interface: Interface
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
@@ -67,6 +68,9 @@ class Call:
         if self.interface == "anthropic":
             wanted = self.body.get("output_config", {}).get("format") or self.body.get("output_format") or {}
             return wanted.get("schema")
+        if self.interface == "ollama":
+            wanted = self.body.get("format")
+            return wanted if isinstance(wanted, dict) else None
         return (self.body.get("response_format") or {}).get("json_schema", {}).get("schema")
 
     @property
@@ -86,7 +90,8 @@ class Step:
     # Sent in place of the provider's reply.
     body: bytes | None = None
     finish: Finish = "stop"
-    # Tokens in and out as they are reported; None counts words, an empty tuple reports nothing.
+    # Tokens in and out as they are reported, then of those in how many came from a cache of prompts and went there; None
+    # counts words, an empty tuple reports nothing.
     usage: tuple[Any, ...] | None = None
     # Seconds before the first byte, and between one byte and the next.
     latency: float = 0.0

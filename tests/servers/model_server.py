@@ -21,9 +21,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from tests.servers.model_script import Call, Script, Step, replace, step_of
+from tests.servers.model_script import Call, Interface, Script, Step, replace, step_of
 from tests.servers.model_wire import body_of, is_stream
 from tests.servers.port import LOOPBACK
 
@@ -37,8 +37,10 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 class ModelServer:
     """A scripted model on a free port."""
 
-    def __init__(self, script: Script = None) -> None:
+    def __init__(self, script: Script = None, *, is_ollama: bool = False) -> None:
         self._script: Script = script
+        # Whether it has Ollama's own interface too.
+        self._is_ollama = is_ollama
         self._calls: list[Call] = []
         self._answered = 0
         self._in_flight = 0
@@ -164,6 +166,8 @@ class ModelServer:
         """Answer one request; tells whether the connection can take another."""
         path, headers, body = request
         interface = _interface(path)
+        if interface == "ollama" and not self._is_ollama:
+            interface = None
         if interface is None:
             await _send(writer, Step(status=404), b'{"error":{"message":"no such path","type":"not_found"}}')
             return True
@@ -191,7 +195,9 @@ class ModelServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(CALL_WITHIN_SECONDS)
 
 
-def _interface(path: str) -> Literal["openai", "anthropic", "google"] | None:
+def _interface(path: str) -> Interface | None:
+    if path.endswith("/api/chat"):
+        return "ollama"
     if path.endswith("/chat/completions"):
         return "openai"
     if path.partition("?")[0].endswith("/messages"):

@@ -10,7 +10,13 @@ _ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "refusal": "ref
 _GOOGLE_FINISH = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
 # Of the text of a stream.
 PIECES = 4
-_ERRORS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
+_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
 
 
 def body_of(call: Call, step: Step) -> bytes:
@@ -32,6 +38,8 @@ def body_of(call: Call, step: Step) -> bytes:
             return _encoded(_anthropic(call, step, text, usage))
         case "google":
             return _encoded(_google(call, step, text, usage))
+        case "ollama":
+            return _encoded(_ollama(call, step, text, usage))
 
 
 def is_stream(call: Call, step: Step) -> bool:
@@ -59,6 +67,8 @@ def _openai(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[s
     if usage:
         total = sum(part for part in usage if isinstance(part, int))
         reply["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": total}
+    if len(usage) > 2:
+        reply["usage"] |= {"total_tokens": usage[0] + usage[1], "prompt_tokens_details": {"cached_tokens": usage[2]}}
     return reply
 
 
@@ -94,6 +104,13 @@ def _anthropic(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dic
     }
     if usage:
         reply["usage"] = {"input_tokens": usage[0], "output_tokens": usage[1]}
+    if len(usage) > 3:
+        # What comes from the cache, or goes there, is not among the others here.
+        reply["usage"] |= {
+            "input_tokens": usage[0] - usage[2] - usage[3],
+            "cache_read_input_tokens": usage[2],
+            "cache_creation_input_tokens": usage[3],
+        }
     return reply
 
 
@@ -106,6 +123,17 @@ def _google(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[s
     return reply
 
 
+def _ollama(call: Call, step: Step, text: str, usage: tuple[Any, ...]) -> dict[str, Any]:
+    reply: dict[str, Any] = {
+        "model": call.model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", "content": text},
+        "done": True,
+        "done_reason": "length" if step.finish == "length" else "stop",
+    }
+    return reply | (dict(zip(("prompt_eval_count", "eval_count"), usage, strict=False)) if usage else {})
+
+
 def _error(call: Call, status: int, text: str) -> dict[str, Any]:
     kind = _ERRORS.get(status, "server_error")
     match call.interface:
@@ -115,6 +143,8 @@ def _error(call: Call, status: int, text: str) -> dict[str, Any]:
             return {"type": "error", "error": {"type": kind, "message": text}}
         case "google":
             return {"error": {"code": status, "message": text, "status": "SCRIPTED"}}
+        case "ollama":
+            return {"error": text}
 
 
 def _encoded(value: Any) -> bytes:

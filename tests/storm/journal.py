@@ -1,10 +1,16 @@
-"""What happened, as it happened: one line per event, each written in one append, so that a killed writer tears nothing."""
+"""What happened, as it happened: one line per event, each written in one append, so that a killed writer tears nothing.
+
+A kill may end a write between two pages of the file. Lines are padded to a size that divides a page, so that none lies
+on two.
+"""
 
 import json
 import os
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
+
+_LINE_BYTES = 256
 
 
 class Line(NamedTuple):
@@ -26,7 +32,9 @@ class Journal:
 
     def write(self, what: str, *, key: str = "", call: str = "", result: str = "", attempt: int = 0) -> None:
         line = [time.monotonic(), what, os.getpid(), key, call, result, attempt]
-        os.write(self._file, (json.dumps(line) + "\n").encode())
+        padded = json.dumps(line).ljust(_LINE_BYTES - 1) + "\n"
+        assert len(padded) == _LINE_BYTES, f"no room for {line}"
+        os.write(self._file, padded.encode())
 
     def lines(self) -> list[Line]:
         return [Line(*_parsed(line)) for line in self._path.read_text().splitlines()]

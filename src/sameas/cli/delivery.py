@@ -15,9 +15,12 @@ import msgspec
 from sameas.cli.documents import Source
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.formats import EXTENSIONS, STREAMS, Format
-from sameas.extraction.document import Document
-from sameas.extraction.graph import KnowledgeGraph, Span
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.graph.model import KnowledgeGraph
+from sameas.extraction.runs.durable_file import write_durably
+from sameas.extraction.runs.library import Run
+from sameas.extraction.runs.service import Extraction, ExtractionService
+from sameas.extraction.text.document import Document, Span
+from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
 
 if TYPE_CHECKING:
     from sameas.ontology.validate import ShapeReport
@@ -45,6 +48,10 @@ class Delivery:
             in_folder = several or out.is_dir()
             self._targets = _in_folder(sources, out, form) if in_folder else {sources[0].name: out}
 
+    @property
+    def to_stdout(self) -> bool:
+        return self._as_json or not self._targets
+
     def deliver(
         self,
         service: ExtractionService,
@@ -56,13 +63,56 @@ class Delivery:
     ) -> None:
         """Write a graph; `document` is what it was read from, where that is at hand."""
         target = self._targets.get(source.name)
+        known = [source_of(source, document)]
+        places = None if document is None else DocumentPlaces(document)
         if target is not None:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(service.render(extraction, self._format))
+            save(target, render(service, extraction, self._format, sources=known, places=places))
         if self._as_json:
             emit(msgspec.json.encode(_as_json(extraction, source, document, target, shapes)) + b"\n")
         elif target is None:
-            emit(service.render(extraction, self._format))
+            emit(render(service, extraction, self._format, sources=known, places=places))
+
+
+def render(
+    service: ExtractionService,
+    extraction_or_run: Extraction | Run,
+    form: Format,
+    *,
+    sources: Sequence[DocumentSource] = (),
+    places: DocumentPlaces | None = None,
+) -> bytes:
+    """A run in a format; as HTML it comes with its viewer, and as reviewers left it."""
+    if form != "html":
+        return service.render(extraction_or_run, form, sources=sources, places=places)
+    from sameas.extraction.runs.page import run_page
+    from sameas.extraction.runs.view import view_of
+
+    return run_page(view_of(service.runs.find(extraction_or_run.metadata.idempotency_key)))
+
+
+def source_of(source: Source, document: Document | None) -> DocumentSource:
+    """What is known of a document of the command line."""
+    if source.path is not None:
+        return DocumentSource.of_file(source.path, document)
+    size = None if document is None else len(document.text.encode("utf-8", "replace"))
+    return DocumentSource(name=source.name, media_type="text/plain", size=size)
+
+
+def save(target: Path, data: bytes) -> None:
+    """To a file, whole or not at all; what was there before stays if it cannot be written."""
+    try:
+        if target.exists() and not target.is_file():
+            # A pipe or a device cannot be replaced, only written to.
+            target.write_bytes(data)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(target, data)
+    except OSError as error:
+        raise CliError(
+            f"{target} cannot be written: {error.strerror or error}",
+            todo="What was there before is untouched, and the result is kept: make room and run the command again",
+            code=ExitCode.FAILED,
+        ) from error
 
 
 def emit(data: bytes) -> None:

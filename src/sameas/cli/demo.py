@@ -29,10 +29,9 @@ QUOTED = 60
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sameas-demo-") as folder:
         home = Path(folder)
-        for name in ("story.txt", "company.ttl", "examples.jsonl"):
+        for name in ("story.txt", "company.ttl"):
             (home / name).write_bytes(files("sameas.example").joinpath(name).read_bytes())
-        learn(home)
-        first = extract(home, "1. A story of two pages, an ontology, and examples to learn from:")
+        first = extract(home, "1. A story of two pages and an ontology:")
         show(first)
         show_turtle(home)
         extract(home, "2. The same work again:")
@@ -42,12 +41,6 @@ def main() -> None:
         compare(home, first, edited)
     print("\nThe engine underneath, on its own:\n")
     engine_demo.main()
-
-
-def learn(home: Path) -> None:
-    print("0. Learn from a few dozen example sentences, once:")
-    sameas(home, "learn", "examples.jsonl", "--ontology", "company.ttl")
-    print()
 
 
 def extract(home: Path, title: str) -> dict[str, Any]:

@@ -26,6 +26,12 @@ _PACKAGES = (
     "msgspec", "pyoxigraph", "ahocorasick-rs", "rapidfuzz", "numpy", "scipy", "typer", "rich", "redis", "psycopg",
     "sqlalchemy", "pypdf", "python-docx", "pyshacl",
 )  # fmt: skip
+# As in deploy/alerts.yaml.
+_REPLAYS = ("sameas_cache_hits_total", "sameas_execution_cache_hits_total")
+_MANY_REPLAYS = 0.05
+_FEW, _MANY = 100, 1000
+_METRICS_SECONDS = 5.0
+_METRICS_BYTES = 16 << 20
 _LEVELS: dict[str, Verdict] = {"fine": "ok", "warning": "warning", "unknown": "warning", "refused": "failed"}
 
 
@@ -37,10 +43,16 @@ class Check(NamedTuple):
     said: str
 
 
-def command(*, json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False) -> None:
+def command(
+    *,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="URL", help="Also judge the replay rates that a process shows there.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
     """Print what is in force and try everything that is configured."""
     settings = load_settings()
-    checks = [*_checks(settings)]
+    checks = [*_checks(settings), *(_replay_rates(metrics) if metrics is not None else ())]
     if json:
         import msgspec
 
@@ -96,7 +108,7 @@ def _home(settings: Settings) -> Check:
 def _store(settings: Settings) -> Check:
     from sameas.connections import open_store
     from sameas.identity.ids import uuid7
-    from sameas.once.intake import identity_of
+    from sameas.once.call_builder import identity_of
     from sameas.once.record import Accepted, Acquired, ClaimRequest, Lease
 
     where = hide_password(settings.store_url)
@@ -127,7 +139,7 @@ def _redis(settings: Settings) -> Iterator[Check]:
 
 
 def _database(settings: Settings) -> Check:
-    from sameas.extraction.results import ResultTables
+    from sameas.extraction.runs.results import ResultTables
 
     where = hide_password(settings.database)
     try:
@@ -135,6 +147,43 @@ def _database(settings: Settings) -> Check:
     except Exception as error:
         return Check("database", "failed", f"{where}: {_plainly(error)}")
     return Check("database", "ok", f"{where}: the tables of results are there")
+
+
+def _replay_rates(url: str) -> Iterator[Check]:
+    """Source document 002: above 5 % somebody retries too hard; none at all among many calls, and the key is wrong."""
+    try:
+        totals = _totals(url)
+    except (OSError, ValueError) as error:
+        yield Check("replay rate", "failed", f"{url}: {_plainly(error)}")
+        return
+    for scope, calls in sorted(totals["sameas_calls_total"].items()):
+        replays = sum(totals[name].get(scope, 0.0) for name in _REPLAYS)
+        said = f"{replays:.0f} of {calls:.0f} calls"
+        # What was extracted once is meant to be asked for again.
+        if scope != "extraction" and calls >= _FEW and replays / calls > _MANY_REPLAYS:
+            yield Check(f"replay rate {scope}", "warning", f"{said}: clients or the broker retry too hard")
+        elif scope != "extraction" and calls >= _MANY and not replays:
+            yield Check(f"replay rate {scope}", "warning", f"{said}: does the key hold something that always differs?")
+        else:
+            yield Check(f"replay rate {scope}", "ok", said)
+
+
+def _totals(url: str) -> dict[str, dict[str, float]]:
+    """The counters of a page of metrics, by scope."""
+    from urllib.request import urlopen
+
+    from prometheus_client.parser import text_string_to_metric_families
+
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("an address of metrics begins with http:// or https://")
+    with urlopen(url, timeout=_METRICS_SECONDS) as answer:  # noqa: S310
+        page = answer.read(_METRICS_BYTES).decode()
+    totals: dict[str, dict[str, float]] = {"sameas_calls_total": {}, **{name: {} for name in _REPLAYS}}
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            if sample.name in totals:
+                totals[sample.name][sample.labels.get("scope", "")] = sample.value
+    return totals
 
 
 def _plainly(error: Exception) -> str:

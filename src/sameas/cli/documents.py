@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.extraction.document import Document
+from sameas.extraction.text.document import Document
 
 _PATTERN = re.compile(r"[*?\[]")
 _SENTENCE = re.compile(r"\s|[。！？｡]")  # noqa: RUF001
@@ -47,11 +47,15 @@ def find_sources(arguments: Sequence[str]) -> list[Source]:
         if argument == STDIN:
             found.setdefault(STDIN, Source("stdin"))
         elif (path := _existing(argument)) is not None:
-            found.setdefault(str(path), _file(path))
+            files = _files_in(path) if path.is_dir() else [path]
+            if not files:
+                found.setdefault(str(path), Source(str(path), error=f"{path} holds no file that can be read"))
+            for file in files:
+                found.setdefault(str(file), Source(str(file), path=file))
         elif _PATTERN.search(argument) and (paths := sorted(glob.glob(argument, recursive=True))):  # noqa: PTH207
             for each in paths:
                 if Path(each).is_file():
-                    found.setdefault(each, _file(Path(each)))
+                    found.setdefault(each, Source(each, path=Path(each)))
         elif _SENTENCE.search(argument) and not _FILE_LIKE.search(argument):
             texts += 1
             found.setdefault(f"text {argument}", Source(f"text {texts}", text=argument))
@@ -70,9 +74,16 @@ def find_sources(arguments: Sequence[str]) -> list[Source]:
     return sources
 
 
+def _files_in(folder: Path) -> list[Path]:
+    """The files of a folder and its folders that can be read, hidden ones left out."""
+    from sameas.extraction.text.inputs.reader import readable_files
+
+    return sorted(readable_files(folder))
+
+
 def read_source(source: Source) -> Document | Iterator[str]:
     """A document, or the pieces of a long text; PDF, DOCX, HTML and Markdown become text."""
-    from sameas.extraction.inputs.reader import TEXT, decode, guess_media_type, read_document
+    from sameas.extraction.text.inputs.reader import TEXT, decode, guess_media_type, read_document
 
     if source.error:
         raise CliError(source.error)
@@ -129,9 +140,3 @@ def _existing(argument: str) -> Path | None:
     except (OSError, ValueError):
         # A sentence can be longer than a file name may be.
         return None
-
-
-def _file(path: Path) -> Source:
-    if path.is_dir():
-        raise CliError(f"{path} is a folder", todo=f"Name its files, such as '{path}/*.txt'")
-    return Source(str(path), path=path)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
+from sameas.identity.errors import SameasError, one_stop
+
 
 class ExitCode(IntEnum):
     """What the number that a command ends with means."""
@@ -19,11 +21,12 @@ class ExitCode(IntEnum):
     BAD_INPUT = 4
     UNAVAILABLE = 5
     NOT_CONFORMING = 6
+    PORT_IN_USE = 7
     INTERRUPTED = 130
     TERMINATED = 143
 
 
-class CliError(Exception):
+class CliError(SameasError):
     """A command cannot do what was asked; `todo` says how it could."""
 
     def __init__(self, what: str, *, todo: str = "", code: ExitCode = ExitCode.BAD_INPUT) -> None:
@@ -39,21 +42,27 @@ _CODES = {
     "SchemaError": ExitCode.BAD_INPUT,
     "ContainerError": ExitCode.BAD_INPUT,
     "ModelReplacedError": ExitCode.FAILED,
+    "QuestionError": ExitCode.BAD_INPUT,
     "RunNotFoundError": ExitCode.BAD_INPUT,
     "RunAmbiguousError": ExitCode.BAD_INPUT,
     "RunDamagedError": ExitCode.FAILED,
     "JournalDamagedError": ExitCode.FAILED,
+    "RoleRequiredError": ExitCode.USAGE,
+    "CollectionError": ExitCode.BAD_INPUT,
     "InProgress": ExitCode.UNAVAILABLE,
     "StoreError": ExitCode.UNAVAILABLE,
+    "PortInUseError": ExitCode.PORT_IN_USE,
     "ServiceUnreachable": ExitCode.UNAVAILABLE,
     "SameasError": ExitCode.FAILED,
 }
+# What is wrong with a model that no call was answered by.
+_MODEL_CODES = {"auth": ExitCode.FAILED, "not_found": ExitCode.USAGE, "unreachable": ExitCode.UNAVAILABLE}
 _NEEDED = {
     "typer": "extract",
     "rich": "extract",
     "pyoxigraph": "ontology",
     "numpy": "extract",
-    "scipy": "extract",
+    "scipy": "learn",
     "httpx": "client",
     "redis": "redis",
     "psycopg": "postgres",
@@ -61,7 +70,7 @@ _NEEDED = {
     "asyncmy": "mysql",
     "mssql_python": "mssql",
     "sqlalchemy": "sql",
-    "fastapi": "server",
+    "starlette": "server",
     "uvicorn": "server",
     "jwt": "auth",
     "pydantic_ai": "llm",
@@ -82,6 +91,8 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
     """The message for people, and the exit code."""
     if isinstance(error, CliError):
         return str(error), error.code
+    if type(error).__name__ == "ModelError":
+        return str(error), _MODEL_CODES.get(getattr(error, "code", ""), ExitCode.FAILED)
     for kind in type(error).__mro__:
         if kind.__name__ in _CODES:
             return str(error), _CODES[kind.__name__]
@@ -91,9 +102,11 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
         return f"the package {package!r} is not installed. Install sameas[{extra}]", ExitCode.FAILED
     if isinstance(error, OSError) and error.filename is not None:
         said = error.strerror or type(error).__name__
-        return f"{error.filename}: {said}. Check the path and its permissions", ExitCode.BAD_INPUT
+        return f"{error.filename}: {said.rstrip('.')}. Check the path and its permissions", ExitCode.BAD_INPUT
     return (
-        f"this should not have happened: {type(error).__name__}: {error}. Run it again with --debug to see where",
+        one_stop(
+            f"an unforeseen {type(error).__name__}: {error}. Run it again with --debug to see where it comes from"
+        ),
         ExitCode.FAILED,
     )
 

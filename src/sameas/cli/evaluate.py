@@ -1,5 +1,5 @@
-"""`sameas eval`: how good the learned extractor, or a language model, is on a folder in Text2KGBench's layout, or on a
-file of examples with any ontology. What is scored is what `extract` would answer.
+"""`sameas eval`: how good an extractor, or a language model, is on a folder of domains with complete gold, on one in
+Text2KGBench's layout, or on a file of examples with any ontology. What is scored is what `extract` would answer.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sameas.cli.errors import CliError, ExitCode
+from sameas.cli.extractors import ExtractorName
 
 if TYPE_CHECKING:
-    from sameas.extraction.learning.corpus import Part
+    from sameas.extraction.extractors.learning.corpus import Part
 
 
 def command(
     dataset: Annotated[
-        Path, typer.Argument(help="A folder with ontologies/, train/ and the split, or a file of {text, triples}.")
+        Path,
+        typer.Argument(help="Domains (ontology.ttl, documents.jsonl), Text2KGBench's layout, or a file of examples."),
     ],
     *,
     split: Annotated[str, typer.Option(help="validation or test.")] = "validation",
@@ -35,6 +37,16 @@ def command(
     prior: Annotated[
         Literal["others", "shipped"] | None, typer.Option(help="Where weights start: others, with a file shipped.")
     ] = None,
+    extractor: Annotated[
+        ExtractorName | None, typer.Option(help="With complete gold: which one; as `extract` chooses without it.")
+    ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="With complete gold: learn from the examples of each domain first.")
+    ] = False,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="With complete gold: leave out facts below it; as `extract` without it."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Which sentences --limit takes.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     model: Annotated[str | None, typer.Option(help="Ask this model; answers are remembered.")] = None,
@@ -43,19 +55,25 @@ def command(
     joint: Annotated[bool, typer.Option("--joint", help="With --model: one question a sentence.")] = False,
     samples: Annotated[int, typer.Option(min=1, help="With --model: ask so often.")] = 1,
     grounding_model: Annotated[str | None, typer.Option(help="With --model: a second one that checks.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="With --model: calls at a time.")] = 5,
-    requests_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 50 by default.")] = None,
-    tokens_per_minute: Annotated[int | None, typer.Option(min=1, help="With --model; 100000 by default.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="With --model: calls at a time; 5, of a server of your own 1.")
+    ] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(min=1, help="With --model; 50, on loopback no limit.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        int | None, typer.Option(min=1, help="With --model; 100000, on loopback no limit.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="With --model: seconds for one answer; 45, of your own 300.")
+    ] = None,
     max_cost: Annotated[
         str | None, typer.Option(metavar="USD", help="With --model: stop before the command costs more.")
     ] = None,
 ) -> None:
     """Learn from the train part of each ontology, or ask a model, and score another part."""
-    from sameas.extraction.learning.evaluate import measure, priors, table
-
-    parts, wanted = _parts(dataset, ontology=ontology, train=train, seed=seed)
+    options = None
     if model is not None:
-        from sameas.cli.evaluate_model import Trial, evaluate
         from sameas.cli.model_options import ModelOptions
 
         options = ModelOptions(
@@ -66,13 +84,40 @@ def command(
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
             concurrency=concurrency,
+            timeout=timeout,
             max_cost=_dollars(max_cost),
         )
+    if _has_complete_gold(dataset):
+        from sameas.cli.evaluate_gold import GoldTrial, evaluate_gold
+
+        gold = GoldTrial(
+            extractor=extractor,
+            learn=learn,
+            options=options,
+            shots=shots,
+            domain=ontology,
+            min_confidence=min_confidence,
+            json=json,
+        )
+        evaluate_gold(dataset, gold)
+        return
+    if extractor is not None or learn or min_confidence is not None:
+        raise CliError(
+            "--extractor, --learn and --min-confidence go with complete gold",
+            todo="Give a folder of domains, each with ontology.ttl and documents.jsonl",
+            code=ExitCode.USAGE,
+        )
+    parts, wanted = _parts(dataset, ontology=ontology, train=train, seed=seed)
+    if options is not None:
+        from sameas.cli.evaluate_model import Trial, evaluate
+
         trial = Trial(split=split, texts=texts, shots=shots, options=options, json=json)
         code = evaluate(trial, wanted)
         if code:
             raise typer.Exit(code)
         return
+    from sameas.extraction.evaluation.learned import measure, priors, table
+
     rows = []
     # A prior leaves out the ontology that it is for, so all of them are walked.
     start_from = prior or ("others" if len(parts) > 1 else "shipped")
@@ -92,9 +137,15 @@ def command(
             print(line)
 
 
+def _has_complete_gold(dataset: Path) -> bool:
+    from sameas.extraction.evaluation import is_domain
+
+    return dataset.is_dir() and (is_domain(dataset) or any(map(is_domain, dataset.iterdir())))
+
+
 def _parts(dataset: Path, *, ontology: str | None, train: Path | None, seed: int) -> tuple[list[Part], list[Part]]:
     """All ontologies of the data, and those that are asked for."""
-    from sameas.extraction.learning.corpus import read_corpus, read_part
+    from sameas.extraction.extractors.learning.corpus import read_corpus, read_part
 
     if dataset.is_file():
         from sameas.cli.registry import find_ontology

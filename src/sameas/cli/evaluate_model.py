@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -14,10 +15,11 @@ from sameas.cli.model_options import ModelOptions
 from sameas.cli.prompted import limits_of, open_model_path
 from sameas.cli.service import open_configured
 from sameas.cli.spending import prices_line, what_helps
-from sameas.extraction.learning.corpus import Part
-from sameas.extraction.prompted.evaluation import Evaluation, ModelRow, shots_of, table
+from sameas.extraction.evaluation.prompted import Evaluation, ModelRow, shots_of, table
+from sameas.extraction.extractors.learning.corpus import Part
+from sameas.llm.account import RateLimits
 from sameas.llm.accounts import AccountLimiters
-from sameas.llm.purse import Purse
+from sameas.llm.budget import SpendingLimit
 from sameas.settings import load_settings
 
 
@@ -50,15 +52,17 @@ def evaluate(trial: Trial, parts: Sequence[Part]) -> ExitCode:
 
 
 async def _all(trial: Trial, parts: Sequence[Part]) -> list[ModelRow]:
-    """One ontology after another, under the limits and from the purse of one command."""
-    settings, purse = load_settings(), Purse(trial.options.max_cost)
+    """One ontology after another, under the limits and with the money of one command."""
+    settings, spending = load_settings(), SpendingLimit(trial.options.max_cost)
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
-        limiters = AccountLimiters(limits_of(trial.options), backend=store.backend)
-        return [await _one(trial, part, limiters, purse, several=len(parts) > 1) for part in parts]
+        limiters = AccountLimiters(partial(limits_of, trial.options), backend=store.backend)
+        return [await _one(trial, part, limiters, spending, several=len(parts) > 1) for part in parts]
 
 
-async def _one(trial: Trial, part: Part, limiters: AccountLimiters, purse: Purse, *, several: bool) -> ModelRow:
+async def _one(
+    trial: Trial, part: Part, limiters: AccountLimiters, spending: SpendingLimit, *, several: bool
+) -> ModelRow:
     index, ontology = part.index, part.index.ontology
     shots = shots_of(part, index) if trial.shots else []
     async with open_model_path(
@@ -68,10 +72,15 @@ async def _one(trial: Trial, part: Part, limiters: AccountLimiters, purse: Purse
         examples=shots,
         shots=trial.shots,
         limiters=limiters,
-        purse=purse,
+        spending=spending,
     ) as path:
         evaluation = Evaluation(
-            part, index, path.extractor, concurrency=trial.options.concurrency or 5, split=trial.split
+            part,
+            index,
+            path.extractor,
+            concurrency=trial.options.concurrency or RateLimits().max_concurrent,
+            split=trial.split,
+            timeouts=path.timeouts,
         )
         row = await evaluation.run(texts=trial.texts)
     if trial.json:

@@ -17,6 +17,6 @@ def schema() -> None:
     """Print the JSON schema of all events."""
     import msgspec
 
-    from sameas.extraction.events import event_schema
+    from sameas.extraction.events.events import event_schema
 
     print(msgspec.json.format(msgspec.json.encode(event_schema()), indent=2).decode())

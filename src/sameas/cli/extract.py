@@ -7,41 +7,46 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from sameas.cli.delivery import Delivery, emit
 from sameas.cli.documents import Source, find_sources, read_source
-from sameas.cli.errors import CliError, ExitCode, report, worst
+from sameas.cli.errors import CliError, ExitCode, explain, worst
 from sameas.cli.extract_options import build_parser
 from sameas.cli.extractors import choose_extractor, with_spacy
 from sameas.cli.model_options import ModelOptions, check_options
-from sameas.cli.progress import open_progress
+from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
 from sameas.cli.summary import Reuse, Row, print_report, print_summary
-from sameas.extraction.document import Document
-from sameas.extraction.events import Event
-from sameas.extraction.extractor import Extractor
-from sameas.extraction.inputs.errors import DocumentError
+from sameas.extraction.events.events import Event
+from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.outputs import DEFAULT_BASE
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.service import Extraction, ExtractionService
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.service import Extraction, ExtractionService
+from sameas.extraction.text.document import Document
+from sameas.extraction.text.inputs.errors import DocumentError
 from sameas.ontology.load import load_ontology
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sameas.cli.prompted import ModelPath
-    from sameas.extraction.prompted.estimate import Estimate
+    from sameas.extraction.pipeline.estimate import Estimate
     from sameas.ontology.validate import ShapeReport
 
 
+T = TypeVar("T")
 _WAITING = "another process is at this; waiting for its result, or for its place should it have died"
+
+
+# Chunks, and documents, whose questions go into one batch.
+_IN_A_BATCH = 500
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     shapes: Path | Literal["derived"] | None
     several: bool
     quiet: bool
+    min_confidence: float | None
 
 
 def run(arguments: Sequence[str]) -> ExitCode:
@@ -63,6 +69,7 @@ def run(arguments: Sequence[str]) -> ExitCode:
     if not arguments:
         parser.print_help(sys.stderr)
         return ExitCode.USAGE
+    parser.check_options(arguments)
     given = parser.parse_intermixed_args(arguments)
     check_options(given)
     settings = load_settings()
@@ -71,16 +78,18 @@ def run(arguments: Sequence[str]) -> ExitCode:
     path = find_ontology(given.ontology, settings)
     loaded = load_ontology(path, imports_dir=given.imports, cache_dir=settings.cache / "ontologies")
     _say_unresolved(loaded, quiet=given.quiet)
+    if given.workers is not None:
+        return _run_elsewhere(given, sources, delivery, ontology=loaded, path=path, settings=settings)
     if given.model is not None:
         return _run_with_model(given, sources, delivery, ontology=loaded, settings=settings)
     model = None
     if given.examples is not None:
-        if given.extractor == "lexicon":
+        if given.extractor in ("lexicon", "reader"):
             raise CliError("--examples needs the learned extractor", todo="Leave --extractor out", code=ExitCode.USAGE)
         from sameas.cli.models import model_from
 
         model = model_from(given.examples, ontology=loaded, settings=settings, quiet=given.quiet)
-    extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model)
+    extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model, default=settings.extractor)
     if given.spacy is not None:
         extractor = with_spacy(extractor, loaded, pipeline=given.spacy)
     plan = _plan(given, loaded, extractor, delivery, settings=settings, several=len(sources) > 1)
@@ -89,10 +98,55 @@ def run(arguments: Sequence[str]) -> ExitCode:
         async with open_service(settings) as service:
             return await _extract_all(service, sources, plan)
 
-    rows = asyncio.run(_until_terminated(work()))
+    rows = asyncio.run(until_terminated(work()))
+    if not given.quiet:
+        print_summary(rows)
+    if given.open:
+        _show(rows, settings)
+    return worst([row.code for row in rows])
+
+
+def _run_elsewhere(
+    given: argparse.Namespace,
+    sources: Sequence[Source],
+    delivery: Delivery,
+    *,
+    ontology: Ontology,
+    path: Path,
+    settings: Settings,
+) -> ExitCode:
+    """The command with `--workers celery`."""
+    from sameas.cli.workers import AT_ONCE, open_cluster
+
+    for name in ("examples", "spacy", "estimate", "batch", "deadline", "max_tokens", "max_cost"):
+        if getattr(given, name, None):
+            option = name.replace("_", "-")
+            todo = "Leave it out: the settings of the workers decide"
+            raise CliError(f"--{option} is not for --workers", todo=todo, code=ExitCode.USAGE)
+    # The extractor is chosen by the workers; here it is only named.
+    extractor = choose_extractor(ontology, path=path, wanted=None, model=None, default="lexicon")
+    plan = _plan(given, ontology, extractor, delivery, settings=settings, several=len(sources) > 1)
+    plan = replace(plan, settings=replace(plan.settings, concurrency=given.concurrency or AT_ONCE))
+
+    async def work() -> list[Row]:
+        async with open_cluster(
+            settings, ontology=ontology, file=path, extractor=given.extractor, model=given.model, base=plan.base
+        ) as cluster:
+            return await _extract_all(cluster, sources, plan)  # type: ignore[arg-type]
+
+    rows = asyncio.run(until_terminated(work()))
     if not given.quiet:
         print_summary(rows)
     return worst([row.code for row in rows])
+
+
+def _show(rows: Sequence[Row], settings: Settings) -> None:
+    """The first run that there is, in the web app."""
+    from sameas.cli.opening import show_run
+
+    found = [row.extraction for row in rows if row.extraction is not None]
+    if found:
+        show_run(found[0].key.key, settings)
 
 
 def _run_with_model(
@@ -101,13 +155,18 @@ def _run_with_model(
     """The command with `--model`: an estimate, or an extraction with accounts."""
     from sameas.cli.prompted import examples_from, open_model_path
     from sameas.cli.spending import print_estimates, print_spending
+    from sameas.llm.lingering import LingeringCalls
 
     options = ModelOptions.of(given)
+    lingering = LingeringCalls()
     examples = examples_from(given.examples, ontology) if given.examples is not None else []
 
     async def work() -> list[Row]:
-        async with open_model_path(options, ontology=ontology, settings=settings, examples=examples) as path:
+        async with open_model_path(
+            options, ontology=ontology, settings=settings, examples=examples, lingering=lingering
+        ) as path:
             plan = _plan(given, ontology, path.extractor, delivery, settings=settings, several=len(sources) > 1)
+            plan = replace(plan, settings=replace(plan.settings, timeouts=path.timeouts))
             if given.estimate:
                 estimates = await _estimate_all(sources, plan, path)
                 if given.json:
@@ -119,15 +178,17 @@ def _run_with_model(
             async with open_service(settings) as service:
                 return await _extract_all(service, sources, plan)
 
-    rows = asyncio.run(_until_terminated(work()))
+    rows = asyncio.run(until_terminated(work(), on_interrupt=lingering.interrupt))
     if not given.quiet and not given.estimate:
         print_summary(rows)
         print_spending(rows, settings=settings)
+    if given.open:
+        _show(rows, settings)
     return worst([row.code for row in rows])
 
 
 async def _estimate_all(sources: Sequence[Source], plan: Plan, path: ModelPath) -> list[tuple[str, Estimate]]:
-    from sameas.extraction.prompted.estimate import Estimator
+    from sameas.extraction.pipeline.estimate import Estimator
     from sameas.ontology.index import OntologyIndex
 
     estimator = Estimator(OntologyIndex(plan.ontology), path.extractor, settings=plan.settings, memo=path.memo)
@@ -151,13 +212,15 @@ def _plan(
         ontology=ontology,
         extractor=extractor,
         settings=PipelineSettings(
-            concurrency=given.concurrency or settings.concurrency, deadline_seconds=given.deadline
+            concurrency=given.concurrency or (_IN_A_BATCH if given.batch else settings.concurrency),
+            deadline_seconds=given.deadline,
         ),
         base=_checked_base(given.base or settings.base),
         delivery=delivery,
         shapes=_shapes(given.shapes),
         several=several,
         quiet=given.quiet,
+        min_confidence=settings.min_confidence if given.min_confidence is None else given.min_confidence,
     )
 
 
@@ -169,56 +232,98 @@ def _shapes(wanted: str | None) -> Path | Literal["derived"] | None:
     return Path(wanted)
 
 
-async def _until_terminated(work: Any) -> list[Row]:
-    """The work, cancelled by SIGTERM so that its claim is given back before the program ends."""
+async def until_terminated(work: Awaitable[T], *, on_interrupt: Callable[[], None] | None = None) -> T:
+    """The work, cancelled by SIGTERM so that its claim is given back before the program ends.
+
+    `on_interrupt` is told of Ctrl-C before the work is cancelled; a second one cancels what is left.
+    """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    terminated: list[bool] = []
+    ended_by: list[signal.Signals] = []
 
-    def terminate() -> None:
-        terminated.append(True)
+    def end(by: signal.Signals) -> None:
+        ended_by.append(by)
+        if on_interrupt is not None:
+            on_interrupt()
         task.cancel()
 
-    # Windows has no such handlers; there the lease ends the claim.
-    with suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGTERM, terminate)
+    def hear(number: int, frame: object) -> None:
+        loop.call_soon_threadsafe(end, signal.Signals(number))
+
+    # Not the loop's own handlers: while the loop is busy its wake-up pipe may be full, and the signal would be lost.
+    heard = (signal.SIGTERM,) if on_interrupt is None else (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, hear) for number in heard}
     try:
-        rows: list[Row] = await task
+        result = await task
     except asyncio.CancelledError:
-        if terminated:
+        if signal.SIGTERM in ended_by:
             raise CliError("ended by SIGTERM; its claim was given back", code=ExitCode.TERMINATED) from None
+        if ended_by:
+            raise KeyboardInterrupt from None
         raise
-    return rows
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+    return result
 
 
 async def _extract_all(service: ExtractionService, sources: Sequence[Source], plan: Plan) -> list[Row]:
-    rows = []
-    for source in sources:
-        began = time.monotonic()
-        try:
-            reused = Reuse()
-            read = read_source(source)
-            extraction = await _extract(service, source, _text(read), plan, reused)
-            report_ = _validated(service, extraction, plan)
-            document = read if isinstance(read, Document) else None
-            plan.delivery.deliver(service, extraction, source=source, document=document, shapes=report_)
-        except (BrokenPipeError, KeyboardInterrupt):
+    """The documents side by side, each in a slot until it is delivered."""
+    slots = asyncio.Semaphore(plan.settings.concurrency)
+    progress = open_progress(len(sources), quiet=plan.quiet)
+    tasks: list[asyncio.Task[Row]] = []
+
+    async def do(source: Source, before: asyncio.Task[Row] | None) -> Row:
+        async with slots:
+            row = await _do(service, source, plan, progress, before)
+        progress.finish(row.name, row.status, row.seconds)
+        return row
+
+    try:
+        for source in sources:
+            tasks.append(asyncio.create_task(do(source, tasks[-1] if tasks else None)))
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        progress.close()
+
+
+async def _do(
+    service: ExtractionService, source: Source, plan: Plan, progress: Progress, before: asyncio.Task[Row] | None
+) -> Row:
+    began = time.monotonic()
+    try:
+        reused = Reuse()
+        # Standard input is read here: a thread that waits for it could not be interrupted.
+        read = read_source(source) if source.path is None else await asyncio.to_thread(read_source, source)
+        extraction = await _extract(service, source, _text(read), plan, reused, progress)
+        extraction = extraction.sure(plan.min_confidence)
+        report_ = _validated(service, extraction, plan)
+        seconds = time.monotonic() - began
+        document = read if isinstance(read, Document) else None
+        # On stdout the graphs stand in the order of the documents.
+        if plan.delivery.to_stdout and before is not None:
+            await asyncio.wait([before])
+        plan.delivery.deliver(service, extraction, source=source, document=document, shapes=report_)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if not plan.several and isinstance(error, DocumentError):
+            raise CliError(f"{source.name}: {error}") from error
+        # Neither would any other document be answered by a model that is not there.
+        if not plan.several or getattr(error, "ends_run", False):
             raise
-        except Exception as error:
-            if not plan.several and isinstance(error, DocumentError):
-                raise CliError(f"{source.name}: {error}") from error
-            if not plan.several:
-                raise
-            # One bad document of many does not cost the others.
-            print(f"{source.name}: ", end="", file=sys.stderr)
-            rows.append(Row(source.name, report(error), time.monotonic() - began))
-            continue
-        code = ExitCode.OK if extraction.metadata.status == "complete" else ExitCode.PARTIAL
-        if report_ is not None and not report_.conforms:
-            print_report(report_, source.name)
-            code = worst([code, ExitCode.NOT_CONFORMING])
-        rows.append(Row(source.name, code, time.monotonic() - began, extraction, reused.chunks))
-    return rows
+        # One bad document of many does not cost the others.
+        message, code = explain(error)
+        progress.fail(source.name, f"sameas: {message}")
+        return Row(source.name, code, time.monotonic() - began)
+    code = ExitCode.OK if extraction.metadata.status == "complete" else ExitCode.PARTIAL
+    if report_ is not None and not report_.conforms:
+        print_report(report_, source.name)
+        code = worst([code, ExitCode.NOT_CONFORMING])
+    return Row(source.name, code, seconds, extraction, reused.chunks)
 
 
 def _validated(service: ExtractionService, extraction: Extraction, plan: Plan) -> ShapeReport | None:
@@ -231,27 +336,27 @@ def _validated(service: ExtractionService, extraction: Extraction, plan: Plan) -
 
 
 async def _extract(
-    service: ExtractionService, source: Source, text: str | Iterator[str], plan: Plan, reused: Reuse
+    service: ExtractionService,
+    source: Source,
+    text: str | Iterator[str],
+    plan: Plan,
+    reused: Reuse,
+    progress: Progress,
 ) -> Extraction:
-    progress = open_progress(source.name, quiet=plan.quiet)
-
     def show(event: Event) -> None:
         reused.count(event)
-        progress.show(event)
+        progress.show(source.name, event)
 
-    try:
-        return await service.extract(
-            text,
-            ontology=plan.ontology,
-            extractor=plan.extractor,
-            settings=plan.settings,
-            document=source.path.name if source.path is not None else "",
-            base=plan.base,
-            on_event=show,
-            on_wait=lambda: progress.note(_WAITING),
-        )
-    finally:
-        progress.close()
+    return await service.extract(
+        text,
+        ontology=plan.ontology,
+        extractor=plan.extractor,
+        settings=plan.settings,
+        document=source.path.name if source.path is not None else "",
+        base=plan.base,
+        on_event=show,
+        on_wait=lambda: progress.note(source.name, _WAITING),
+    )
 
 
 def _say_unresolved(ontology: Ontology, *, quiet: bool) -> None:

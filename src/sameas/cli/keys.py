@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,10 +14,16 @@ import typer
 
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.tables import print_table
-from sameas.connections import open_store
-from sameas.once.record import NEVER, Accepted, Lease, Record, State
+from sameas.connections import open_async_store, open_store
+from sameas.once.archive import prune_into, record_facts, time_of
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.owned_keys import client_key
+from sameas.once.record import Accepted, Lease, Record, State
 from sameas.once.store import Query, Selection, Store
 from sameas.settings import hide_password, load_settings
+
+_ID_SHOWN = 12
+_PAGE = 500
 
 app = typer.Typer(help="Records of the configured store: list, explain, release, forget, prune.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(help="A key, or the beginning of one.")]
@@ -45,20 +52,23 @@ def list_keys(
             raise CliError(str(error), todo="Take it from the end of the page before", code=ExitCode.USAGE) from error
     if json:
         for record in page.records:
-            print(msgspec.json.encode(_facts(record)).decode())
+            print(msgspec.json.encode(record_facts(record)).decode())
     else:
         rows = [
             [
                 one.identity.key,
                 one.identity.scope,
                 one.state,
+                str(one.status_code or ""),
                 str(one.attempt),
-                _time(one.created_at),
-                _time(one.expires_at),
+                time_of(one.created_at),
+                time_of(one.expires_at),
+                one.identity.digest.hex()[:_ID_SHOWN],
             ]
             for one in page.records
         ]
-        print_table(("key", "scope", "state", "attempt", "created (UTC)", "expires (UTC)"), rows, to=sys.stdout)
+        head = ("key", "scope", "state", "status", "attempt", "created (UTC)", "expires (UTC)", "id")
+        print_table(head, rows, to=sys.stdout)
     if page.next is not None:
         print(f"more: --after {page.next}", file=sys.stderr)
 
@@ -75,9 +85,9 @@ def explain(
     with _store() as store:
         record = _find(store, key, scope=scope, tenant=tenant)
     if json:
-        print(msgspec.json.encode(_facts(record)).decode())
+        print(msgspec.json.encode(record_facts(record)).decode())
         return
-    for name, value in _facts(record).items():
+    for name, value in record_facts(record).items():
         print(f"{name:<14} {value}")
     print(f"{'next caller':<14} {_next(record)}")
 
@@ -120,13 +130,27 @@ def forget(
 
 
 @app.command()
-def prune(*, batch: Annotated[int, typer.Option(min=1, help="Records deleted in one go.")] = 1000) -> None:
+def prune(
+    *,
+    batch: Annotated[int, typer.Option(min=1, help="Records deleted in one go.")] = 1000,
+    archive: Annotated[
+        Path | None, typer.Option(help="First append what is deleted to this file, one JSON object a line.")
+    ] = None,
+) -> None:
     """Delete the records whose time is over."""
     total = 0
     with _store() as store:
-        while count := store.prune(batch):
-            total += count
+        if archive is not None:
+            total = asyncio.run(_archive(archive, batch))
+        else:
+            while count := store.prune(batch):
+                total += count
     print(f"pruned {total} records", file=sys.stderr)
+
+
+async def _archive(archive: Path, batch: int) -> int:
+    async with open_async_store(load_settings().store_url) as store:
+        return await prune_into(archive, AsyncEngine(store), batch=batch)
 
 
 @contextmanager
@@ -147,6 +171,8 @@ def _find(store: Store, key: str, *, scope: str | None, tenant: str | None) -> R
     for prefix in (key, f"sha256-{key}"):
         page = store.find(Query(key_prefix=prefix, scope=scope, tenant=tenant, limit=10))
         found.update((record.identity.digest, record) for record in page.records)
+    if not found:
+        found = _find_client_key(store, key, scope=scope, tenant=tenant)
     exact = [record for record in found.values() if record.identity.key == key]
     records = exact or list(found.values())
     if not records:
@@ -157,23 +183,17 @@ def _find(store: Store, key: str, *, scope: str | None, tenant: str | None) -> R
     return records[0]
 
 
-def _facts(record: Record) -> dict[str, object]:
-    return {
-        "key": record.identity.key,
-        "scope": record.identity.scope,
-        "tenant": record.identity.tenant,
-        "state": str(record.state),
-        "attempt": record.attempt,
-        "fence": record.fence,
-        "owner": record.about.owner,
-        "created": _time(record.created_at),
-        "lease until": _time(record.lease_until),
-        "completed": _time(record.completed_at) if record.completed_at is not None else "",
-        "expires": _time(record.expires_at),
-        "tags": ", ".join(record.about.tags),
-        "route": f"{record.about.method} {record.about.route}".strip(),
-        "fingerprint": record.fingerprint,
-    }
+def _find_client_key(store: Store, key: str, *, scope: str | None, tenant: str | None) -> dict[bytes, Record]:
+    """The records of a key that a client chose, whoever it was: stored keys begin with a digest of that."""
+    found: dict[bytes, Record] = {}
+    after = None
+    while True:
+        page = store.find(Query(scope=scope, tenant=tenant, limit=_PAGE, after=after))
+        fitting = [record for record in page.records if client_key(record.identity.key) == key]
+        found.update((record.identity.digest, record) for record in fitting)
+        after = page.next
+        if after is None:
+            return found
 
 
 def _next(record: Record) -> str:
@@ -183,10 +203,4 @@ def _next(record: Record) -> str:
         case State.FAILED:
             return "gets this failure again until it expires"
         case State.HELD:
-            return f"waits for the holder, and takes over when its lease ends at {_time(record.lease_until)}"
-
-
-def _time(micros: int) -> str:
-    if micros >= NEVER:
-        return "never"
-    return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+            return f"waits for the holder, and takes over when its lease ends at {time_of(record.lease_until)}"

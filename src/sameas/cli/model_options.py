@@ -17,8 +17,11 @@ from sameas.cli.errors import CliError, ExitCode
 # Set besides --model, and of no use without it.
 _ONLY_WITH_MODEL = (
     "estimate", "max_tokens", "max_cost", "samples", "joint", "ask_confidence", "grounding_model",
-    "requests_per_minute", "tokens_per_minute",
+    "requests_per_minute", "tokens_per_minute", "timeout", "effort", "batch",
 )  # fmt: skip
+
+
+_LONGEST_TIMEOUT = 86_400
 
 
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +38,9 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     concurrency: int | None = None
+    timeout: float | None = None
+    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    batch: bool = False
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> ModelOptions:
@@ -59,10 +65,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-cost", type=dollars, metavar="USD", help="stop cleanly before a document costs more")
     add("--samples", type=int, metavar="N", help="ask so often; confidence is how many agree")
     add("--joint", action="store_true", help="ask for entities and relations in one question")
+    add(
+        "--effort",
+        choices=("minimal", "low", "medium", "high"),
+        help="let the model think first, which takes time and tokens; by default as little as it can",
+    )
+    add("--batch", action="store_true", help="half the price, within a day: questions go to the provider in batches")
     add("--ask-confidence", action="store_true", help="ask the model how sure it is of each thing and fact")
     add("--grounding-model", metavar="NAME", help="a second model that checks each relation against the text")
-    add("--requests-per-minute", type=int, metavar="N", help="what the account allows; 50 by default")
-    add("--tokens-per-minute", type=int, metavar="N", help="what the account allows; 100000 by default")
+    add("--requests-per-minute", type=int, metavar="N", help="what the account allows; 50, on loopback no limit")
+    add("--tokens-per-minute", type=int, metavar="N", help="what the account allows; 100000, on loopback no limit")
+    add(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help="seconds for one answer, which is asked for again then; 45, or 300 of a server of your own",
+    )
 
 
 def check_options(given: argparse.Namespace) -> None:
@@ -80,6 +98,8 @@ def check_options(given: argparse.Namespace) -> None:
         value = getattr(given, name)
         if value is not None and value < 1:
             raise CliError(f"{_option(name)} must be 1 or more", code=ExitCode.USAGE)
+    if given.timeout is not None and not 0 < given.timeout <= _LONGEST_TIMEOUT:
+        raise CliError(f"--timeout must be above 0 and at most {_LONGEST_TIMEOUT}, in seconds", code=ExitCode.USAGE)
 
 
 def dollars(text: str) -> Decimal:

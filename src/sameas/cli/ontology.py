@@ -10,15 +10,15 @@ from typing import Annotated
 import typer
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.registry import add_file, check_name, find_ontology, registered
+from sameas.cli.registry import add_file, check_name, find_ontology, registered, versions_of
 from sameas.cli.tables import print_table
-from sameas.extraction.embedded import beside
+from sameas.extraction.extractors.embedded import beside
 from sameas.ontology.load import load_ontology
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings, load_settings
 
-app = typer.Typer(help="Ontologies: show, version, validate, add, list, rm.", no_args_is_help=True)
-Named = Annotated[str, typer.Argument(help="A file, or the name of one that was added.")]
+app = typer.Typer(help="Ontologies: show, version, validate, suggest, add, list, rm.", no_args_is_help=True)
+Named = Annotated[str, typer.Argument(help="A file, or the name or id of one that was added.")]
 Imports = Annotated[Path | None, typer.Option(help="A folder that answers owl:imports.")]
 
 
@@ -59,6 +59,24 @@ def validate(
 
 
 @app.command()
+def suggest(
+    texts: Annotated[list[str], typer.Argument(help="Files, '-' or texts in quotes.")],
+    *,
+    ontology: Annotated[str, typer.Option("--ontology", "-o", help="A file, or the name of one that was added.")],
+    examples: Annotated[
+        Path | None, typer.Option(help="Write sentences with the facts they may state here, for `sameas learn`.")
+    ] = None,
+    imports: Imports = None,
+) -> None:
+    """Other labels for properties (Turtle) and examples, from texts whose names no relation joins."""
+    from sameas.cli.suggest import print_suggestions
+
+    settings = load_settings()
+    path = find_ontology(ontology, settings)
+    print_suggestions(texts, _load(path, settings, imports), path=path, examples=examples, settings=settings)
+
+
+@app.command()
 def version(named: Named, *, imports: Imports = None) -> None:
     """The version: a digest of what extraction uses, whatever the notation."""
     settings = load_settings()
@@ -84,8 +102,9 @@ def add(
     elif old.version == new.version:
         print(f"{chosen} is unchanged: {new.version}", file=sys.stderr)
     else:
-        if old.iri:
-            # The results of an ontology without a name hang on its version, which has changed.
+        # The results of an ontology without an IRI hang on its version, which has changed. Those of a version that
+        # another name stands for belong to it.
+        if old.iri and old.version not in versions_of(old.iri, settings).values():
             asyncio.run(_supersede(old, new, settings))
         print(f"updated {chosen} from {old.version} to {new.version}", file=sys.stderr)
 

@@ -12,12 +12,14 @@ from typing import Annotated
 
 import typer
 
+from sameas.cli.delivery import save
 from sameas.cli.documents import find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.formats import FORMATS
 from sameas.cli.progress import open_progress
+from sameas.cli.tables import short_key
 from sameas.client import Client
-from sameas.extraction.document import Document
+from sameas.extraction.text.document import Document
 from sameas.settings import service_credentials
 
 app = typer.Typer(help="Use a service that runs elsewhere (sameas serve).", no_args_is_help=True)
@@ -55,11 +57,11 @@ def extract(
         raise CliError("several documents match", todo="Send one at a time", code=ExitCode.USAGE)
     found = read_source(sources[0])
     text = found.text if isinstance(found, Document) else "".join(found)
-    progress = open_progress(sources[0].name, quiet=quiet)
+    progress = open_progress(1, quiet=quiet)
     with _client(server) as client:
         try:
             for event in client.stream(text, ontology=ontology, document=document):
-                progress.show(event)
+                progress.show(sources[0].name, event)
         finally:
             progress.close()
         answer = client.extract(text, ontology=ontology, document=document)
@@ -68,10 +70,10 @@ def extract(
         sys.stdout.buffer.write(graph)
         sys.stdout.buffer.flush()
     else:
-        out.write_bytes(graph)
+        save(out, graph)
     if not quiet:
         counts = f"{len(answer.entities)} entities, {len(answer.relations)} relations"
-        print(f"{counts}: {answer.status}, run {answer.idempotency_key[:19]}", file=sys.stderr)
+        print(f"{counts}: {answer.status}, run {short_key(answer.idempotency_key)}", file=sys.stderr)
     if answer.status != "complete":
         raise typer.Exit(ExitCode.PARTIAL)
 
@@ -89,7 +91,7 @@ def put(
         raise CliError(f"{file} has no known extension", todo=f"Name it {', '.join(sorted(_MEDIA_TYPES))}")
     with _client(server) as client:
         done = client.put_ontology(name, file.read_bytes(), media_type=media_type)
-    said = "new version" if done.changed else "unchanged"
+    said = "new version" if done.changed else "new name" if done.created else "unchanged"
     print(f"{done.id} {done.version}: {said}, {done.entries_invalidated} results invalidated")
 
 

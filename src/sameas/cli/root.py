@@ -11,19 +11,33 @@ import typer
 from sameas import __version__
 from sameas.cli.errors import ExitCode
 
-# A module with `command` is one command, one with `app` is a group of them.
+# The module of a command and its line in the list: listing loads none of them. A module with `command` is one
+# command, one with `app` is a group; `module:function` is one command of several in a file.
 COMMANDS = {
-    "runs": "sameas.cli.runs",
-    "keys": "sameas.cli.keys",
-    "ontology": "sameas.cli.ontology",
-    "learn": "sameas.cli.learn",
-    "eval": "sameas.cli.evaluate",
-    "events": "sameas.cli.events",
-    "tenants": "sameas.cli.tenants",
-    "serve": "sameas.cli.serve",
-    "worker": "sameas.cli.worker",
-    "remote": "sameas.cli.remote",
-    "doctor": "sameas.cli.doctor",
+    "learn": ("sameas.cli.learn", "Learn an extractor from examples."),
+    "eval": ("sameas.cli.evaluate", "Score extractors or a model on data with known facts."),
+    "serve": ("sameas.cli.serve", "Serve REST, WebSocket RPC and event streams."),
+    "worker": ("sameas.cli.worker", "Work on promised runs that wait or were left."),
+    "doctor": ("sameas.cli.doctor", "Print what is in force and try everything."),
+    "runs": ("sameas.cli.runs", "Runs: list, show, events, rm."),
+    "keys": ("sameas.cli.keys", "Records: list, explain, release, forget, prune."),
+    "ontology": ("sameas.cli.ontology", "Ontologies: show, version, validate, add, list, rm."),
+    "collection": ("sameas.cli.collections", "Collections: create, list, show, rm, check, export, members."),
+    "add": ("sameas.cli.collection_documents:add", "Add documents to a collection."),
+    "sync": ("sameas.cli.collection_documents:sync", "Keep a collection in step with a folder."),
+    "remove": ("sameas.cli.collection_documents:remove", "Take documents out of a collection."),
+    "same": ("sameas.cli.collection_decisions:same", "Decide that two things of a collection are one."),
+    "different": ("sameas.cli.collection_decisions:different", "Decide that two things of a collection are different."),
+    "pairs": ("sameas.cli.collection_decisions:pairs", "Things of a collection that may be one, with reasons."),
+    "events": ("sameas.cli.events", "The events of a run, and their schema."),
+    "tenants": ("sameas.cli.tenants", "Tenants, their users, services, cases and API keys."),
+    "query": ("sameas.cli.questions:query", "Ask a collection in SPARQL."),
+    "find": ("sameas.cli.questions:find", "Find things of a collection by nearly their name."),
+    "entity": ("sameas.cli.questions:entity", "All that a collection knows of one thing, with sources."),
+    "path": ("sameas.cli.questions:path", "How two things of a collection are connected."),
+    "ask": ("sameas.cli.questions:ask", "Ask a collection in plain words, with a model."),
+    "push": ("sameas.cli.questions:push", "Publish a collection to a SPARQL server or a graph database."),
+    "remote": ("sameas.cli.remote", "Use a service that runs elsewhere (sameas serve)."),
 }
 _HELP = (
     "Documents to knowledge graphs true to an ontology, and never the same work twice.\n\n"
@@ -34,7 +48,7 @@ _HELP = (
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """The application for these arguments; all commands are in it where none is asked for."""
+    """The application for these arguments; where none of its commands is asked for, it can only list them."""
     root = typer.Typer(
         name="sameas", help=_HELP, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )
@@ -44,12 +58,17 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         from sameas.cli.extract_options import SHORT
 
         root.command("extract", help=SHORT)(_listed)
-    for name in [asked] if asked in COMMANDS else COMMANDS:
-        module = import_module(COMMANDS[name])
-        if hasattr(module, "app"):
-            root.add_typer(module.app, name=name)
-        else:
-            root.command(name)(module.command)
+        for name, (_, line) in COMMANDS.items():
+            root.command(name, help=line)(_listed)
+        return root
+    place, _, function = COMMANDS[asked][0].partition(":")
+    module = import_module(place)
+    if function:
+        root.command(asked)(getattr(module, function))
+    elif hasattr(module, "app"):
+        root.add_typer(module.app, name=asked)
+    else:
+        root.command(asked)(module.command)
     return root
 
 
@@ -67,4 +86,4 @@ def _begin(
 
 
 def _listed() -> None:
-    """Stands in the list of commands; `extract` is run before this application is built."""
+    """Stands in the list of commands."""

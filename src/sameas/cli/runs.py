@@ -11,18 +11,20 @@ from typing import Annotated, TypeVar
 import msgspec
 import typer
 
+from sameas.cli.delivery import render, save
 from sameas.cli.errors import CliError
 from sameas.cli.formats import Format
+from sameas.cli.registry import find_ontology, ontology_id
 from sameas.cli.service import open_service
-from sameas.cli.tables import print_table
+from sameas.cli.tables import print_table, short_key
 from sameas.extraction.outputs.context import local_name
-from sameas.extraction.runs import Run
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.runs.library import Run
+from sameas.extraction.runs.service import ExtractionService
 from sameas.settings import load_settings
 
 T = TypeVar("T")
 app = typer.Typer(
-    help="Runs: list, show, events, rm. A key may be cut to its first 8 hex digits.", no_args_is_help=True
+    help="Runs: list, show, events, examples, rm. A key may be cut to its first 8 hex digits.", no_args_is_help=True
 )
 Key = Annotated[str, typer.Argument(help="A key, or at least 8 hex digits of one.")]
 
@@ -31,10 +33,14 @@ Key = Annotated[str, typer.Argument(help="A key, or at least 8 hex digits of one
 def list_runs(
     *,
     limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 20,
+    ontology: Annotated[
+        str | None, typer.Option("--ontology", "-o", help="Only of this ontology: a file, a name or an id.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """The runs, newest first."""
-    found = _with_service(lambda service: service.runs.list(limit=limit))
+    of = None if ontology is None else _ontology_id(ontology)
+    found = _with_service(lambda service: service.runs.list(limit=limit, ontology=of))
     if json:
         for metadata in found:
             print(msgspec.json.encode(metadata).decode())
@@ -44,7 +50,7 @@ def list_runs(
         return
     rows = [
         [
-            metadata.idempotency_key[:19],
+            short_key(metadata.idempotency_key),
             metadata.status + (", superseded" if metadata.superseded_at else ""),
             str(metadata.entity_count),
             str(metadata.relation_count),
@@ -58,6 +64,7 @@ def list_runs(
         ("key", "status", "entities", "relations", "started (UTC)", "extractor", "document"),
         rows,
         to=sys.stdout,
+        whole=("key",),
     )
 
 
@@ -76,7 +83,7 @@ def show(
     def work(service: ExtractionService) -> bytes | None:
         run = _find(service, key)
         if format_ is not None:
-            return service.render(run, format_)
+            return render(service, run, format_)
         if json:
             return run.metadata.to_json()
         _print_run(run)
@@ -84,7 +91,7 @@ def show(
 
     data = _with_service(work)
     if data is not None and out is not None:
-        out.write_bytes(data)
+        save(out, data)
     elif data is not None:
         sys.stdout.buffer.write(data)
 
@@ -100,6 +107,24 @@ def events(key: Key, *, after: Annotated[int, typer.Option(min=0, help="Only tho
     _with_service(work)
 
 
+@app.command()
+def examples(key: Key, *, out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None) -> None:
+    """What reviewers decided about a run's document, as examples for `sameas learn` and for --examples."""
+
+    def work(service: ExtractionService) -> bytes:
+        from sameas.extraction.runs.review_examples import examples_of_run
+
+        return examples_of_run(_find(service, key))
+
+    data = _with_service(work)
+    if not data:
+        raise CliError("nobody has decided anything about this run", todo="Review it in the web app: `sameas serve`")
+    if out is not None:
+        save(out, data)
+    else:
+        sys.stdout.buffer.write(data)
+
+
 @app.command("rm")
 def remove(
     keys: Annotated[list[str], typer.Argument(help="Keys, or at least 8 hex digits of each.")],
@@ -108,7 +133,7 @@ def remove(
 
     def work(service: ExtractionService) -> None:
         for whole in [_find(service, key).key for key in keys]:
-            service.runs.remove(whole)
+            service.remove(whole)
             print(f"removed {whole}", file=sys.stderr)
 
     _with_service(work)
@@ -164,3 +189,14 @@ def _print_run(run: Run) -> None:
         for relation in graph.relations
     ]
     print_table(("subject", "property", "object", "status"), rows, to=sys.stdout)
+
+
+def _ontology_id(named: str) -> str:
+    """The id that a file, a name or an id stands for; an id of an ontology that is gone stays itself."""
+    settings = load_settings()
+    try:
+        return ontology_id(find_ontology(named, settings), settings)
+    except CliError:
+        if ":" not in named:
+            raise
+        return named

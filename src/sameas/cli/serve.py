@@ -7,18 +7,26 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from sameas.settings import load_settings
+from sameas.settings import SettingsError, load_settings
 
 
 def command(
     *,
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.")] = None,
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Answer without what is less sure; 0.5 for the reader, else 0.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line for each request.")] = False,
 ) -> None:
     """Serve REST, WebSocket RPC and event streams until SIGTERM or Ctrl-C."""
     settings = load_settings()
-    changes = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    given = {"host": host, "port": port, "min_confidence": min_confidence}
+    changes = {name: value for name, value in given.items() if value is not None}
     from sameas.server.serving import serve
 
-    serve(replace(settings, **changes), quiet=quiet)
+    try:
+        chosen = replace(settings, **changes)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    serve(chosen, quiet=quiet)

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 from sameas.cli.errors import CliError, ExitCode
 from sameas.connections import open_async_store
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.runs.service import ExtractionService, ServiceSettings
+from sameas.objects import open_objects
 from sameas.once.store import AsyncStore
 from sameas.settings import Settings, hide_password
 
@@ -18,12 +19,24 @@ async def open_service(settings: Settings) -> AsyncIterator[ExtractionService]:
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
         try:
-            service = ExtractionService(
-                home=settings.home, store=store, tenant=settings.tenant, database=settings.database or None
-            )
+            service = make_service(settings, store)
         except ValueError as error:
             raise CliError(str(error), todo="Correct SAMEAS_DATABASE or SAMEAS_TENANT", code=ExitCode.USAGE) from error
         yield service
+
+
+def make_service(settings: Settings, store: AsyncStore) -> ExtractionService:
+    """The service over an open store."""
+    shared = bool(settings.objects and settings.database)
+    return ExtractionService(
+        home=settings.home,
+        store=store,
+        tenant=settings.tenant,
+        database=settings.database or None,
+        objects=open_objects(settings.objects) if settings.objects else None,
+        # As the servers and workers of the same settings have it.
+        settings=ServiceSettings(shared_checkpoints=shared),
+    )
 
 
 def open_configured(settings: Settings) -> AsyncStore:

@@ -11,7 +11,7 @@ from sameas.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sameas.cli.summary import Row
-    from sameas.extraction.prompted.estimate import Estimate
+    from sameas.extraction.pipeline.estimate import Estimate
     from sameas.llm.ledger import UsageRow
     from sameas.settings import Settings
 
@@ -75,6 +75,7 @@ def _used(used: UsageRow, *, replayed: bool) -> str:
         f"{stage}, {used.model}: {used.calls} calls, {used.input_tokens:,} tokens in, "
         f"{used.output_tokens:,} out{_money(used.cost)}"
     )
+    line += f", {used.cached_tokens:,} of those in from the provider's cache" if used.cached_tokens else ""
     line += f", {used.failed} without a reply" if used.failed else ""
     if used.memo_hits:
         line += f"; {used.memo_hits} calls remembered, {used.saved_tokens:,} tokens{_money(used.saved_cost)} saved"
@@ -104,7 +105,9 @@ def print_estimates(estimates: Sequence[tuple[str, Estimate]], *, settings: Sett
             unknown = dict.fromkeys(stage.model for stage in estimate.stages if stage.cost is None)
             print(f"{name}: the price of {', '.join(unknown)} is not known")
         else:
-            print(f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f} without repairs and retries")
+            print(
+                f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f}, repairs and retries included"
+            )
     if any(estimate.most_cost for _, estimate in estimates):
         print(prices_line(settings))
 

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sameas.cli.errors import ExitCode
-from sameas.cli.tables import print_table
-from sameas.extraction.events import ChunkCompleted, Event
-from sameas.extraction.service import Extraction
+from sameas.cli.tables import print_table, short_key
+from sameas.extraction.events.events import ChunkCompleted, Event
+from sameas.extraction.runs.service import Extraction
 
 if TYPE_CHECKING:
     from sameas.ontology.validate import ShapeReport
+
+
+_TWO = 2
+_NO_RELATION = (
+    "names were found and no relation between them; `sameas ontology suggest TEXTS --ontology FILE` proposes labels "
+    "and examples from these texts"
+)
 
 
 class Reuse:
@@ -63,14 +70,18 @@ def print_summary(rows: Sequence[Row]) -> None:
         if done is not None:
             reused = f" ({row.reused} reused)" if row.reused else ""
             counts = [
-                str(done.metadata.entity_count),
-                str(done.metadata.relation_count),
+                str(len(done.found.entities)),
+                str(len(done.found.relations)),
                 str(done.metadata.rejected_count),
                 f"{done.metadata.chunks}{reused}",
             ]
-        key = str(done.key)[:19] if done is not None else ""
+        key = short_key(str(done.key)) if done is not None else ""
         cells.append([row.name, row.status, *counts, f"{row.seconds:.2f}", key])
     head = ("document", "status", "entities", "relations", "rejected", "chunks", "seconds", "key")
-    print_table(head, cells, to=sys.stderr, plain=all(row.status in ("replayed", "failed") for row in rows))
-    for note in sorted({note for row in rows if row.extraction is not None for note in row.extraction.metadata.notes}):
+    plain = all(row.status in ("replayed", "failed") for row in rows)
+    print_table(head, cells, to=sys.stderr, plain=plain, whole=("status", "key"))
+    for note in sorted({note for row in rows if row.extraction is not None for note in row.extraction.found.notes}):
         print(f"note: {note}", file=sys.stderr)
+    graphs = [row.extraction.found for row in rows if row.extraction is not None]
+    if any(len(graph.entities) >= _TWO for graph in graphs) and not any(len(graph.relations) for graph in graphs):
+        print(f"note: {_NO_RELATION}", file=sys.stderr)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TextIO
 
 
 def print_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, to: TextIO, title: str = "", plain: bool = False
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    to: TextIO,
+    title: str = "",
+    plain: bool = False,
+    whole: Collection[str] = (),
 ) -> None:
-    """Print rows; `plain` keeps Rich out even on a terminal."""
+    """Print rows; `plain` keeps Rich out even on a terminal, where the columns named `whole` are never broken."""
     if to.isatty() and not plain:
-        _rich(head, rows, to, title)
+        _rich(head, rows, to, title, whole)
         return
     if title:
         print(title, file=to)
@@ -26,15 +32,17 @@ def print_table(
         print("  ".join(cells).rstrip(), file=to)
 
 
-def _rich(head: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO, title: str) -> None:
+def _rich(head: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO, title: str, whole: Collection[str]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left")
+    # Lines between the columns would take the room that names need on 80 columns.
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column, name in enumerate(head):
         right = bool(rows) and all(_is_number(row[column]) for row in rows)
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right or name in whole)
     for row in rows:
         # Text, not markup: names from documents may hold square brackets.
         table.add_row(*(Text(cell) for cell in row))
@@ -51,3 +59,8 @@ def _width(cell: str) -> int:
 
 def _is_number(cell: str) -> bool:
     return cell.replace(".", "", 1).replace(",", "").lstrip("-").isdigit()
+
+
+def short_key(key: str) -> str:
+    """As much of an extraction's key as people need to type; every command takes it."""
+    return key.removeprefix("sha256-")[:12]

@@ -7,6 +7,6 @@ from sameas.settings import load_settings
 
 def command() -> None:
     """Work on promised runs that wait or were left, until SIGTERM or Ctrl-C."""
-    from sameas.server.working import work
+    from sameas.server.worker import work
 
     work(load_settings())

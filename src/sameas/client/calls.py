@@ -14,7 +14,7 @@ import msgspec
 
 from sameas.client.errors import ServiceError, ServiceUnreachable
 from sameas.once.script import Script
-from sameas.server.wire import (
+from sameas.server.schemas import (
     CancelAnswer,
     Estimate,
     ExtractAnswer,
@@ -75,32 +75,33 @@ class Calls:
 
     def extract(self, request: ExtractRequest, *, idempotency_key: str | None = None) -> Script[ExtractAnswer]:
         """The graph of a text; waits until it is there."""
-        body = yield from self._send(_extract(request, idempotency_key, prefer=""))
-        return _decode(body, ExtractAnswer)
+        body = yield from self.send(_extract(request, idempotency_key, prefer=""))
+        return decode(body, ExtractAnswer)
 
     def start(
         self, request: ExtractRequest, *, idempotency_key: str | None = None
     ) -> Script[RunAccepted | ExtractAnswer]:
         """Begin a run and come back at once; a result that is there already is given instead."""
         got = yield from self._ask(_extract(request, idempotency_key, prefer="respond-async"))
-        return _decode(got.body, RunAccepted) if got.status == 202 else _decode(got.body, ExtractAnswer)
+        return decode(got.body, RunAccepted) if got.status == 202 else decode(got.body, ExtractAnswer)
 
     def run(self, key: str) -> Script[dict[str, Any]]:
         """How a run stands: its metadata."""
-        return _decode((yield from self._send(Send("GET", _run(key)))), dict)
+        return decode((yield from self.send(Send("GET", _run(key)))), dict)
 
     def runs(self, *, after: str = "", limit: int = 50) -> Script[RunPage]:
         """A page of runs, the newest first; `next` of a page is `after` of the next."""
         query = {"limit": str(limit)} | ({"after": after} if after else {})
-        return _decode((yield from self._send(Send("GET", f"{API}/runs", query=query))), RunPage)
+        return decode((yield from self.send(Send("GET", f"{API}/runs", query=query))), RunPage)
 
-    def graph(self, key: str, *, output: str = "turtle") -> Script[bytes]:
-        """The graph of a finished run in any output format."""
-        return (yield from self._send(Send("GET", f"{_run(key)}/graph", query={"format": output})))
+    def graph(self, key: str, *, output: str = "turtle", document: str = "") -> Script[bytes]:
+        """The graph of a finished run in any output format; `document` is what the caller calls its source."""
+        query = {"format": output} | ({"document": document} if document else {})
+        return (yield from self.send(Send("GET", f"{_run(key)}/graph", query=query)))
 
     def cancel(self, key: str) -> Script[CancelAnswer]:
         """End a run; what it has found so far is kept."""
-        return _decode((yield from self._send(Send("POST", f"{_run(key)}/cancel"))), CancelAnswer)
+        return decode((yield from self.send(Send("POST", f"{_run(key)}/cancel"))), CancelAnswer)
 
     def delete(self, key: str) -> Script[None]:
         """Remove a run and its result."""
@@ -112,13 +113,13 @@ class Calls:
         """Register an ontology, or a new version of it."""
         query = {"shared": "true"} if shared else {}
         send = Send("PUT", _ontology(ontology_id), data, {"content-type": media_type}, query)
-        return _decode((yield from self._send(send)), OntologyPut)
+        return decode((yield from self.send(send)), OntologyPut)
 
     def ontology(self, ontology_id: str) -> Script[OntologyEntry]:
-        return _decode((yield from self._send(Send("GET", _ontology(ontology_id)))), OntologyEntry)
+        return decode((yield from self.send(Send("GET", _ontology(ontology_id)))), OntologyEntry)
 
     def ontologies(self) -> Script[tuple[OntologyEntry, ...]]:
-        return _decode((yield from self._send(Send("GET", f"{API}/ontologies"))), OntologyList).ontologies
+        return decode((yield from self.send(Send("GET", f"{API}/ontologies"))), OntologyList).ontologies
 
     def delete_ontology(self, ontology_id: str) -> Script[None]:
         """Remove an ontology and every result that was made with it."""
@@ -127,12 +128,12 @@ class Calls:
     def validate_ontology(self, data: bytes, *, media_type: str = "text/turtle") -> Script[OntologyReport]:
         """What is wrong with an ontology; nothing is kept."""
         send = Send("POST", f"{API}/ontologies/validate", data, {"content-type": media_type})
-        return _decode((yield from self._send(send)), OntologyReport)
+        return decode((yield from self.send(send)), OntologyReport)
 
     def estimate(self, request: ExtractRequest) -> Script[Estimate]:
         """What a run would take; nothing is spent."""
         send = Send("POST", f"{API}/estimate", msgspec.json.encode(request), _JSON)
-        return _decode((yield from self._send(send)), Estimate)
+        return decode((yield from self.send(send)), Estimate)
 
     def key_of(self, request: ExtractRequest) -> Script[KeyQuestion]:
         """The key of an extraction and what goes into it; nothing is run."""
@@ -140,9 +141,10 @@ class Calls:
         if request.extraction_params != ExtractionParams():
             query["extractionParams"] = msgspec.json.encode(request.extraction_params).decode()
         send = Send("GET", f"{API}/debug/idempotency-key", query=query)
-        return _decode((yield from self._send(send)), KeyQuestion)
+        return decode((yield from self.send(send)), KeyQuestion)
 
-    def _send(self, send: Send) -> Script[bytes]:
+    def send(self, send: Send) -> Script[bytes]:
+        """The body of an answer, sent for as often as it takes."""
         return (yield from self._ask(send)).body
 
     def _remove(self, send: Send) -> Script[None]:
@@ -151,15 +153,16 @@ class Calls:
     def _ask(self, send: Send, *, is_done: int | None = None) -> Script[Got]:
         """`is_done` is a status that says, after a try without an answer, that this very try was carried out."""
         lost = False
-        for tries in range(1, self.tries + 1):
+        tries = 0
+        while True:
             got: Got = yield send
+            tries += 1
             if lost and got.status == is_done:
                 return got
             lost = lost or bool(got.error)
-            if not got.error and got.status not in AGAIN:
+            if tries >= self.tries or (not got.error and got.status not in AGAIN):
                 break
-            if tries < self.tries:
-                yield Pause(pause_after(tries, got.retry_after))
+            yield Pause(pause_after(tries, got.retry_after))
         if got.error:
             raise ServiceUnreachable(f"the service did not answer {self.tries} times: {got.error}. Is it running?")
         if got.status >= _NOT_GIVEN:
@@ -197,7 +200,8 @@ def _ontology(ontology_id: str) -> str:
     return f"{API}/ontologies/{quote(ontology_id, safe='')}"
 
 
-def _decode(body: bytes, kind: type[T]) -> T:
+def decode(body: bytes, kind: type[T]) -> T:
+    """What a body says, or an error for one that this client does not understand."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:

@@ -19,10 +19,11 @@ import httpx
 import msgspec
 
 from sameas.client.calls import Calls, Got, Pause, Send, events_of
-from sameas.client.stream import NOTHING_FOLLOWS, Following
-from sameas.extraction.events import ProgressEvent
+from sameas.client.collections import AsyncCollections, CollectionCalls, Collections
+from sameas.client.stream import NOTHING_FOLLOWS, ResumableStream
+from sameas.extraction.events.events import ProgressEvent
 from sameas.once.script import Script, arun, run
-from sameas.server.wire import (
+from sameas.server.schemas import (
     CancelAnswer,
     Estimate,
     ExtractAnswer,
@@ -45,7 +46,11 @@ _STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
 class Client:
-    """For threads. `token` is sent as a bearer token, `api_key` as an API key."""
+    """For threads. `token` is sent as a bearer token, `api_key` as an API key.
+
+    Every method raises ServiceError if the service refuses the request, and ServiceUnreachable if it did not answer any
+    of `tries` times. Both are SameasErrors.
+    """
 
     def __init__(
         self,
@@ -59,6 +64,8 @@ class Client:
     ) -> None:
         self._calls = Calls(tries=tries)
         self._http = httpx.Client(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+        self.collections = Collections(CollectionCalls(self._calls.send), self._do)
+        """Collections of the service: create, add, pairs, decide and so on."""
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +111,7 @@ class Client:
 
     def events(self, key: str, *, after: int = 0) -> Iterator[ProgressEvent]:
         """The events of a run after number `after`, past ones first, until its last."""
-        following = Following(after=after, tries=self._calls.tries)
+        following = ResumableStream(after=after, tries=self._calls.tries)
         while not following.reader.is_over:
             reason, retry_after = "the stream ended before the run", ""
             send = _words(events_of(key, after=following.begin()))
@@ -130,9 +137,12 @@ class Client:
         """A page of runs, the newest first."""
         return self._do(self._calls.runs(after=after, limit=limit))
 
-    def graph(self, key: str, *, output: str = "turtle") -> bytes:
-        """The graph of a finished run: turtle, jsonld, nquads, graphml, csv, cypher or json."""
-        return self._do(self._calls.graph(key, output=output))
+    def graph(self, key: str, *, output: str = "turtle", document: str = "") -> bytes:
+        """The graph of a finished run: turtle, jsonld, nquads, graphml, csv, cypher or json.
+
+        `document` is the name, the path or the address of its source, which the graph then tells.
+        """
+        return self._do(self._calls.graph(key, output=output, document=document))
 
     def cancel(self, key: str) -> CancelAnswer:
         """End a run; what it has found so far is kept."""
@@ -181,7 +191,7 @@ class Client:
 
 
 class AsyncClient:
-    """`Client`, for tasks."""
+    """`Client`, for tasks; its methods raise the same errors."""
 
     def __init__(
         self,
@@ -195,6 +205,7 @@ class AsyncClient:
     ) -> None:
         self._calls = Calls(tries=tries)
         self._http = httpx.AsyncClient(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+        self.collections = AsyncCollections(CollectionCalls(self._calls.send), self._do)
 
     async def __aenter__(self) -> Self:
         return self
@@ -239,7 +250,7 @@ class AsyncClient:
             yield event
 
     async def events(self, key: str, *, after: int = 0) -> AsyncIterator[ProgressEvent]:
-        following = Following(after=after, tries=self._calls.tries)
+        following = ResumableStream(after=after, tries=self._calls.tries)
         while not following.reader.is_over:
             reason, retry_after = "the stream ended before the run", ""
             send = _words(events_of(key, after=following.begin()))
@@ -264,8 +275,8 @@ class AsyncClient:
     async def runs(self, *, after: str = "", limit: int = 50) -> RunPage:
         return await self._do(self._calls.runs(after=after, limit=limit))
 
-    async def graph(self, key: str, *, output: str = "turtle") -> bytes:
-        return await self._do(self._calls.graph(key, output=output))
+    async def graph(self, key: str, *, output: str = "turtle", document: str = "") -> bytes:
+        return await self._do(self._calls.graph(key, output=output, document=document))
 
     async def cancel(self, key: str) -> CancelAnswer:
         return await self._do(self._calls.cancel(key))

@@ -11,7 +11,7 @@ import msgspec
 
 from sameas.client.calls import AGAIN, pause_after
 from sameas.client.errors import ServiceError, ServiceUnreachable
-from sameas.extraction.events import FINAL_EVENTS, CacheHit, ProgressEvent, decode_event
+from sameas.extraction.events.events import FINAL_EVENTS, CacheHit, ProgressEvent, decode_event
 
 NOTHING_FOLLOWS = 204
 
@@ -63,7 +63,7 @@ class EventReader:
         self._rest = b""
 
 
-class Following:
+class ResumableStream:
     """A stream over as many connections as it takes; both clients carry it out."""
 
     def __init__(self, *, after: int, tries: int) -> None:

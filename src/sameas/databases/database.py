@@ -5,7 +5,7 @@ that says whether to try again. Blocking: asyncio code calls it in a thread. One
 a fork.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeAlias
 
@@ -24,6 +24,10 @@ class Work(Protocol):
 
     def execute(self, sql: str, values: dict[str, Any]) -> tuple[list[Row], int]: ...
 
+    def execute_many(self, sql: str, values: Sequence[dict[str, Any]]) -> None: ...
+
+    def stream(self, sql: str, values: dict[str, Any]) -> Iterator[Row]: ...
+
     def script(self, sql: str) -> None: ...
 
 
@@ -36,6 +40,9 @@ class Driver(Protocol):
 
     def lock_schema(self, work: Work) -> None:
         """Let one process at a time change the tables, until the transaction ends."""
+
+    def truncate_log(self) -> None:
+        """Leave nothing of what was deleted in files beside the tables."""
 
     def close(self) -> None: ...
 
@@ -52,6 +59,15 @@ class Session:
         """Run a named statement; `changed` tells how many rows it changed."""
         rows, self.changed = self._work.execute(self._statements[name], values)
         return rows
+
+    def run_many(self, name: str, rows: Sequence[dict[str, Any]], /) -> None:
+        """Run a named statement once for each set of values."""
+        if rows:
+            self._work.execute_many(self._statements[name], rows)
+
+    def stream(self, name: str, /, **values: Any) -> Iterator[Row]:
+        """The rows of a named statement as they come, a few in memory at a time; to be read inside the transaction."""
+        return self._work.stream(self._statements[name], values)
 
     def one(self, name: str, /, **values: Any) -> Row | None:
         """The first row, or None."""
@@ -82,6 +98,10 @@ class Database:
         """Read, without waiting for writers."""
         with self._driver.transaction(writes=False, durable=False) as work:
             yield Session(work, self._statements)
+
+    def truncate_log(self) -> None:
+        """After a deletion that must leave no trace: empty the log that SQLite keeps beside its file."""
+        self._driver.truncate_log()
 
     def close(self) -> None:
         self._driver.close()

@@ -1,7 +1,8 @@
 """Plain tables in PostgreSQL, over the same bounded pool of connections as its records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import psycopg
@@ -14,6 +15,14 @@ from sameas.stores.postgres_pool import Options, Pool, Taken
 from sameas.stores.statements import bound
 
 _SCHEMA_LOCK = 0x73616D656173
+_CURSORS = count(1)
+_FETCHED = 500
+# A durable transaction waits for the disk also where the session, role or database does not.
+_BEGIN = {
+    True: b"BEGIN; SELECT set_config('synchronous_commit', 'on', true) "
+    b"WHERE current_setting('synchronous_commit') = 'off'",
+    False: b"BEGIN; SET LOCAL synchronous_commit = off",
+}
 
 
 class PostgresDriver:
@@ -38,11 +47,9 @@ class PostgresDriver:
 
     @contextmanager
     def transaction(self, *, writes: bool, durable: bool) -> Iterator[Work]:
-        taken = self._begin(b"BEGIN" if writes else b"BEGIN READ ONLY")
+        taken = self._begin(_BEGIN[durable] if writes else b"BEGIN READ ONLY")
         cursor = taken[1]
         try:
-            if writes and not durable:
-                cursor.execute(b"SET LOCAL synchronous_commit = off")
             yield _PostgresWork(cursor)
             cursor.execute(b"COMMIT")
         except (psycopg.IntegrityError, psycopg.DataError) as error:
@@ -71,6 +78,9 @@ class PostgresDriver:
     def lock_schema(self, work: Work) -> None:
         work.execute("SELECT pg_advisory_xact_lock(:lock)", {"lock": _SCHEMA_LOCK})
 
+    def truncate_log(self) -> None:
+        """The server's log is its own; what was deleted goes from the tables with the next vacuum."""
+
     def close(self) -> None:
         self._pool.closed = True
         self._pool.clear()
@@ -85,6 +95,22 @@ class _PostgresWork:
         self._cursor.execute(text.encode(), order)
         rows = self._cursor.fetchall() if self._cursor.description is not None else []
         return rows, self._cursor.rowcount
+
+    def execute_many(self, sql: str, values: Sequence[dict[str, Any]]) -> None:
+        text, _ = bound(sql, values[0], "numeric_dollar")
+        self._cursor.executemany(text.encode(), [bound(sql, one, "numeric_dollar")[1] for one in values])
+
+    def stream(self, sql: str, values: dict[str, Any]) -> Iterator[Row]:
+        text, order = bound(sql, values, "numeric_dollar")
+        name = f"sameas_rows_{next(_CURSORS)}"
+        self._cursor.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}".encode(), order)
+        while True:
+            self._cursor.execute(f"FETCH {_FETCHED} FROM {name}".encode())
+            rows = self._cursor.fetchall()
+            yield from rows
+            if len(rows) < _FETCHED:
+                self._cursor.execute(f"CLOSE {name}".encode())
+                return
 
     def script(self, sql: str) -> None:
         self._cursor.execute(sql.encode())

@@ -1,7 +1,7 @@
 """Plain tables in a SQLite file: WAL mode, connections kept for reuse, each used by one thread at a time."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,8 @@ from typing import Any
 from sameas.databases.database import Row, RowRefused, Work
 from sameas.once.errors import StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.stores.wal import switch_to_wal
+from sameas.stores.sqlite_faults import translated
+from sameas.stores.wal import open_sqlite, switch_to_wal
 
 _BUSY_SECONDS = 10.0
 _KEPT = 8
@@ -48,12 +49,21 @@ class SqliteDriver:
         except sqlite3.IntegrityError as error:
             raise RowRefused(str(error)) from error
         except sqlite3.OperationalError as error:
+            if isinstance(fault := translated(error, self._path), StoreMisconfigured):
+                raise fault from error
             raise StoreUnavailable(f"the database {self._path} cannot answer: {error}. Try again later") from error
         except sqlite3.DatabaseError as error:
             raise StoreMisconfigured(f"the database {self._path} cannot be used: {error}") from error
 
     def lock_schema(self, work: Work) -> None:
         """The write lock of the file is there already."""
+
+    def truncate_log(self) -> None:
+        connection = self._take()
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._give_back(connection)
 
     def close(self) -> None:
         self._closed = True
@@ -69,12 +79,12 @@ class SqliteDriver:
             return self._open()
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+        # What is deleted is not left behind in the file, and what a table refers to is there: only when it is asked to.
+        settings = ("secure_delete = ON", "foreign_keys = ON")
+        connection = open_sqlite(
+            self._path, *settings, seconds=_BUSY_SECONDS, kind=sqlite3.Connection, cached_statements=64
         )
         switch_to_wal(connection, _BUSY_SECONDS)
-        # SQLite checks what a table refers to only when it is asked to.
-        connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
@@ -91,6 +101,12 @@ class _SqliteWork:
     def execute(self, sql: str, values: dict[str, Any]) -> tuple[list[Row], int]:
         cursor = self._connection.execute(sql, values)
         return cursor.fetchall(), cursor.rowcount
+
+    def execute_many(self, sql: str, values: Sequence[dict[str, Any]]) -> None:
+        self._connection.executemany(sql, values)
+
+    def stream(self, sql: str, values: dict[str, Any]) -> Iterator[Row]:
+        return self._connection.execute(sql, values)
 
     def script(self, sql: str) -> None:
         # Not `executescript`: it would commit the transaction that it runs in.

@@ -42,7 +42,7 @@ def task_headers(
     envelope = Envelope(
         v=VERSION,
         tenant_id=ctx.tenant_id,
-        traceparent=ctx.trace.traceparent,
+        traceparent=ctx.trace.for_call(),
         tracestate=ctx.trace.state,
         case_id=ctx.case_id,
         collection_id=ctx.collection_id,

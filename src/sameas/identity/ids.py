@@ -69,11 +69,20 @@ uuid7 = Uuid7Source()
 os.register_at_fork(after_in_child=uuid7.__init__)  # type: ignore[misc]
 
 
+# What the names of tries begin with since other types than JSON's have tags in keys; before, it was a hex digit.
+_TAGGED = "t"
+
+
+def is_attempt_of_before(attempt_id: str) -> bool:
+    """Whether a try was made by a program whose keys did not tell types apart."""
+    return not attempt_id.startswith(_TAGGED)
+
+
 class Attempts:
     """Names for tries at a claim: 128 random bits, then a count. A forked child must make its own."""
 
     def __init__(self) -> None:
-        self._origin = os.urandom(16).hex()
+        self._origin = _TAGGED + os.urandom(16).hex()
         self._count = count()
 
     def __call__(self) -> str:
@@ -102,13 +111,16 @@ def is_trace_id(text: str) -> bool:
     return _TRACE_ID.fullmatch(text) is not None
 
 
+_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_SAMPLED = 1
+_RANDOM = 2
 # A traceparent of version 00 has 55 characters; a later version may add fields, but no sender has a reason for more.
 _MAX_TRACEPARENT = 256
 
-# W3C Trace Context, 3.3.1: a vendor's key and value, at most 32 of them.
-_STATE_KEY = r"[a-z0-9][a-z0-9_\-*/]{0,240}(?:@[a-z][a-z0-9_\-*/]{0,13})?"
+# W3C Trace Context, 3.3.1: a vendor's key and value, at most 32 of them; a tenant and its system, or a name alone.
+_STATE_KEY = r"[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13}|[a-z0-9][a-z0-9_\-*/]{0,255}"
 _STATE_MEMBER = re.compile(rf"({_STATE_KEY})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{{0,255}}[\x21-\x2b\x2d-\x3c\x3e-\x7e]")
 _MAX_STATE_MEMBERS = 32
 # 3.3.1.5: what everybody must be able to pass on; where it is too much, long members go first, then the oldest.
@@ -123,9 +135,9 @@ def parse_traceparent(header: str) -> tuple[str, str] | None:
     return parsed and parsed[:2]
 
 
-def format_traceparent(trace_id: str, span_id: str, *, sampled: bool = True) -> str:
-    """A version 00 traceparent header."""
-    return f"00-{trace_id}-{span_id}-{'01' if sampled else '00'}"
+def format_traceparent(trace_id: str, span_id: str, *, sampled: bool = True, random: bool = False) -> str:
+    """A version 00 traceparent header; level 2 tells whether the last half of the trace id is random."""
+    return f"00-{trace_id}-{span_id}-{_SAMPLED * sampled | _RANDOM * random:02x}"
 
 
 class TraceContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,11 +147,16 @@ class TraceContext(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str
     parent_id: str = ""
     sampled: bool = True
+    random: bool = False
     state: str = ""
 
     @classmethod
     def new(cls) -> TraceContext:
-        return cls(trace_id=new_trace_id(), span_id=new_span_id())
+        digits = os.urandom(24).hex()
+        trace_id, span_id = digits[:32], digits[32:]
+        if trace_id == _NO_TRACE or span_id == _NO_SPAN:
+            return cls.new()
+        return cls(trace_id=trace_id, span_id=span_id, random=True)
 
     @classmethod
     def joined(cls, traceparents: Sequence[str], tracestates: Sequence[str] = ()) -> TraceContext:
@@ -147,37 +164,48 @@ class TraceContext(msgspec.Struct, frozen=True, kw_only=True):
         parsed = _parse(traceparents[0]) if len(traceparents) == 1 else None
         if parsed is None:
             return cls.new()
-        trace_id, parent_id, sampled = parsed
+        trace_id, parent_id, flags = parsed
         return cls(
             trace_id=trace_id,
             span_id=new_span_id(),
             parent_id=parent_id,
-            sampled=sampled,
+            sampled=bool(flags & _SAMPLED),
+            random=bool(flags & _RANDOM),
             state=bounded_tracestate(tracestates),
         )
 
     @property
     def traceparent(self) -> str:
-        """What this hop sends to the next one."""
-        return format_traceparent(self.trace_id, self.span_id, sampled=self.sampled)
+        """Where this hop is in its trace."""
+        return format_traceparent(self.trace_id, self.span_id, sampled=self.sampled, random=self.random)
+
+    def for_call(self) -> str:
+        """The traceparent of one call that this hop makes: each has a parent id of its own."""
+        return format_traceparent(self.trace_id, new_span_id(), sampled=self.sampled, random=self.random)
 
     def headers(self) -> dict[str, str]:
-        """The headers of a request that this hop makes."""
-        return {"traceparent": self.traceparent, **({"tracestate": self.state} if self.state else {})}
+        """The headers of one request that this hop makes."""
+        return {"traceparent": self.for_call(), **({"tracestate": self.state} if self.state else {})}
 
 
 def bounded_tracestate(headers: Sequence[str]) -> str:
-    """The tracestate headers as one, small enough to be passed on; empty where any of it is malformed.
+    """The tracestate headers as one, small enough to be passed on; empty where any of it is malformed. Of members
+    with one key the first is kept.
 
     A tracestate that cannot be read never costs the trace its id (W3C Trace Context, 4.3): it is only left out.
     """
     if not headers or sum(map(len, headers)) > _MAX_STATE_READ:
         return ""
     members = [member for part in ",".join(headers).split(",") if (member := part.strip(" \t"))]
-    matches = [_STATE_MEMBER.fullmatch(member) for member in members]
-    keys = {match[1] for match in matches if match}
-    if len(members) > _MAX_STATE_MEMBERS or len(keys) != len(members):
+    if len(members) > _MAX_STATE_MEMBERS:
         return ""
+    by_key: dict[str, str] = {}
+    for member in members:
+        match = _STATE_MEMBER.fullmatch(member)
+        if match is None:
+            return ""
+        by_key.setdefault(match[1], member)
+    members = [*by_key.values()]
     if len(",".join(members)) > _MAX_STATE:
         members = [member for member in members if len(member) <= _LONG_MEMBER]
     while len(",".join(members)) > _MAX_STATE:
@@ -185,8 +213,8 @@ def bounded_tracestate(headers: Sequence[str]) -> str:
     return ",".join(members)
 
 
-def _parse(header: str) -> tuple[str, str, bool] | None:
+def _parse(header: str) -> tuple[str, str, int] | None:
     match = _TRACEPARENT.fullmatch(header) if len(header) <= _MAX_TRACEPARENT else None
     if match is None or (match[1] == "00" and match[5]):
         return None
-    return match[2], match[3], bool(int(match[4], 16) & 1)
+    return match[2], match[3], int(match[4], 16)

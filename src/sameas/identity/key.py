@@ -17,8 +17,10 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal
 
-from sameas.identity.canonical import Exclusions, canonical_json, join, sha256_hex, to_json
+from sameas.identity.canonical import Exclusions, canonical_json, compile_exclusions, join, sha256_hex, to_json
 from sameas.identity.errors import NotCanonical
+from sameas.identity.form import form_of, forms_of_fields
+from sameas.identity.quick import quick_form_of_plain, told_of
 
 Namespace = Literal["client", "content"]
 
@@ -27,8 +29,14 @@ PARAMS_WITHOUT_EFFECT = frozenset({"concurrency"})
 # Beyond this a payload is a table rather than a record: one digest for all of it.
 MAX_NAMED_FIELDS = 64
 
+# What the columns of every database hold, in characters.
+MAX_NAME = 255
+MAX_KEY = 1_024
+
 # Enough to tell that a field changed; the digest of the whole decides.
 _FIELD_BYTES = 8
+# Beyond this OpenSSL is quicker than the interpreter's own SHA-256.
+_SHORT = 1_024
 
 # Looking behind starts each run of blanks once: without it a long run costs the square of its length.
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\n|$)")
@@ -69,7 +77,10 @@ class IdempotencyKey:
 def compute_idempotency_key(
     text: str, *, ontology_id: str, ontology_version: str, extraction_params: Mapping[str, Any] | None = None
 ) -> IdempotencyKey:
-    """The one identity of an extraction, in the client, the service, the queue, the caches and the run folder."""
+    """The one identity of an extraction, in the client, the service, the queue, the caches and the run folder.
+
+    Raises ValueError without an ontology's id and version, and NotCanonical for parameters that have no certain form.
+    """
     if not ontology_id or not ontology_version:
         raise ValueError("an extraction key needs an ontology id and an ontology version")
     params = {name: value for name, value in (extraction_params or {}).items() if name not in PARAMS_WITHOUT_EFFECT}
@@ -87,12 +98,45 @@ def compute_idempotency_key(
         ontology_version=ontology_version,
         extraction_params_hash=sha256_hex(canonical_json(params)),
     )
-    return IdempotencyKey(content_key(identity), components)
+    return IdempotencyKey(_key_of(canonical_json(identity)), components)
+
+
+# A function of the key that a payload had before types had tags; it had none where that answers None.
+Former = Callable[[], str | None]
 
 
 def content_key(payload: object, *, exclude_fields: Iterable[str] | Exclusions = ()) -> str:
     """The key of a payload by its content alone: `sha256-` and 64 hex digits."""
-    return "sha256-" + sha256_hex(canonical_json(payload, exclude_fields=exclude_fields))
+    return content_keys(payload, exclude_fields)[0]
+
+
+def content_keys(payload: object, exclude_fields: Iterable[str] | Exclusions = ()) -> tuple[str, Former | None]:
+    """`content_key`, and with it the payload's former key where that is another: all that is JSON has one key."""
+    exclusions = compile_exclusions(exclude_fields)
+    form = form_of(payload, exclude_fields=exclusions)
+    return _key_of(form.data), None if form.is_json else lambda: _former_key(payload, exclusions)
+
+
+def content_keys_of_plain(payload: object, told: bytes) -> tuple[str, Former | None, bool]:
+    """`content_keys`, of a payload that `told_apart` tells so, and whether whatever is told so has that key and no
+    other: a number of numpy is told like its bytes, and is JSON."""
+    quick = quick_form_of_plain(payload)
+    if quick is not None:
+        return _key_of(quick), None, True
+    key, former = content_keys(payload)
+    return key, former, former is None and content_key(told_of(told)) == key
+
+
+def _former_key(payload: object, exclude_fields: Exclusions) -> str | None:
+    """The key before types had tags; None for what had none."""
+    try:
+        return _key_of(canonical_json(payload, exclude_fields=exclude_fields))
+    except NotCanonical:
+        return None
+
+
+def _key_of(form: bytes) -> str:
+    return "sha256-" + (short_sha256 if len(form) <= _SHORT else hashlib.sha256)(form).hexdigest()
 
 
 def key_prefix(typed: str) -> str:
@@ -122,28 +166,74 @@ def record_digest(tenant: str, scope: str, key: str, namespace: Namespace = "cli
     try:
         # What nearly all calls share is joined once.
         around = _around(tenant, scope, namespace)
+        if type(key) is not str or len(key) > MAX_KEY or "\0" in key:
+            _check("key", key, MAX_KEY)
         if around is not None and key.isascii() and type(key) is str:
             return short_sha256(f"{around[0]}{len(key)}:{key}{around[1]}".encode()).digest()
         return short_sha256(join(tenant, scope, key, namespace)).digest()
+    except TypeError:
+        for name, value in (("tenant", tenant), ("scope", scope)):
+            _check(name, value, MAX_NAME)
+        raise
     except UnicodeEncodeError:
         raise NotCanonical("tenant, scope and key must not hold lone surrogates", "key") from None
+
+
+def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags of a record, by the rules of its key."""
+    for tag in tags:
+        _check("tag", tag, MAX_KEY)
+        try:
+            tag.encode()
+        except UnicodeEncodeError:
+            raise NotCanonical("it must not hold lone surrogates", "tag") from None
+    return tags
+
+
+def _check(name: str, value: object, longest: int) -> None:
+    """The same rules for every store: each of them can hold what passes here."""
+    if not isinstance(value, str):
+        raise NotCanonical(f"it must be text, not {type(value).__name__}", name)
+    if len(value) > longest:
+        raise NotCanonical(f"it has {len(value)} characters and must not have more than {longest}", name)
+    if "\0" in value:
+        raise NotCanonical("it must not hold a zero byte", name)
 
 
 @lru_cache(maxsize=1_024)
 def _around(tenant: str, scope: str, namespace: Namespace) -> tuple[str, str] | None:
     """What is joined before and after a key, where characters and bytes are the same."""
+    _check("tenant", tenant, MAX_NAME)
+    _check("scope", scope, MAX_NAME)
     before, after = join(tenant, scope), join(namespace)
     return (before.decode(), after.decode()) if before.isascii() else None
 
 
 def fingerprint(payload: object, *, secret: bytes = b"", exclude_fields: Iterable[str] | Exclusions = ()) -> str:
     """A request's fingerprint: equal strings for equal requests, `digest` or `digest {"field": "digest", ...}`."""
-    plain = to_json(payload, exclude_fields=exclude_fields)
-    if not isinstance(plain, dict) or not 0 < len(plain) <= MAX_NAMED_FIELDS:
-        return _mac(secret, canonical_json(plain)).hex()
-    fields = {name: _mac(secret, canonical_json([name, plain[name]])) for name in sorted(plain)}
+    exclusions = compile_exclusions(exclude_fields)
+    named = forms_of_fields(payload, exclude_fields=exclusions)
+    if named is None or not 0 < len(named[1]) <= MAX_NAMED_FIELDS:
+        return _mac(secret, form_of(payload, exclude_fields=exclusions).data).hex()
+    kind, forms = named
+    return _named_fingerprint(secret, forms, b"" if not kind else b"!" + join(kind))
+
+
+def former_fingerprint(payload: object, *, secret: bytes, exclude_fields: Iterable[str] | Exclusions) -> str | None:
+    """The fingerprint before types had tags; None for what had none."""
+    try:
+        plain = to_json(payload, exclude_fields=exclude_fields)
+        if not isinstance(plain, dict) or not 0 < len(plain) <= MAX_NAMED_FIELDS:
+            return _mac(secret, canonical_json(plain)).hex()
+        return _named_fingerprint(secret, {name: canonical_json([name, plain[name]]) for name in plain})
+    except NotCanonical:
+        return None
+
+
+def _named_fingerprint(secret: bytes, forms: Mapping[str, bytes], kind: bytes = b"") -> str:
+    fields = {name: _mac(secret, forms[name]) for name in sorted(forms)}
     # Field digests are of one length and in one order: joined, they stand for the whole.
-    whole = _mac(secret, b"".join(fields.values())).hex()
+    whole = _mac(secret, kind + b"".join(fields.values())).hex()
     named = {name: digest[:_FIELD_BYTES].hex() for name, digest in fields.items()}
     return f"{whole} {json.dumps(named, separators=(',', ':'))}"
 

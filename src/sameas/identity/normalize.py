@@ -35,6 +35,7 @@ __all__ = [
     "Starts",
     "credentials",
     "current_scope",
+    "has_key",
     "idempotency_key_header",
     "normalize_context",
     "normalize_request",
@@ -116,12 +117,27 @@ def normalize_request(
 
 
 def normalize_unproved(
-    asgi_scope: Mapping[str, Any], *, tenant_id: str, allow_any_tenant: bool = False
+    asgi_scope: Mapping[str, Any],
+    *,
+    tenant_id: str,
+    idempotency_scope_name: str | None = None,
+    idempotency_key: str | None = None,
+    allow_any_tenant: bool = False,
 ) -> ScopeContext:
     """The scope of a request that shows nobody: its trace goes on, and no id that it names is looked at."""
-    traced = {"headers": [pair for pair in asgi_scope["headers"] if pair[0] in _TRACE_HEADERS]}
-    return normalize_request(
-        traced, principal=None, public=True, routed_tenant=tenant_id, allow_any_tenant=allow_any_tenant
+    _, traceparents, tracestates = _read(
+        {"headers": [pair for pair in asgi_scope["headers"] if pair[0] in _TRACE_HEADERS]}, any_text=False
+    )
+    return _build(
+        routed_tenant=tenant_id,
+        case=None,
+        case_required=False,
+        starts=None,
+        trace=TraceContext.joined(traceparents, tracestates),
+        idempotency_scope_name=idempotency_scope_name,
+        idempotency_key=idempotency_key,
+        is_public=True,
+        any_tenant=allow_any_tenant,
     )
 
 
@@ -202,6 +218,12 @@ def normalize_context(
     )
 
 
+def has_key(headers: Mapping[str, Any]) -> bool:
+    """Whether the headers of a message carry a key."""
+    sent = headers.get(TASK_HEADER)
+    return isinstance(sent, Mapping) and bool(sent.get("idempotency_key"))
+
+
 def idempotency_key_header(asgi_scope: Mapping[str, Any]) -> tuple[bytes, ...]:
     """The raw values of Idempotency-Key, each time it was sent."""
     return tuple([value for name, value in asgi_scope["headers"] if name == b"idempotency-key"])
@@ -251,7 +273,7 @@ def _build(
     tenant = routed_tenant if principal is None else principal.tenant_id
     if tenant is None:
         raise ScopeError("no tenant: the endpoint has neither a principal nor tenant routing", code="tenant-required")
-    if routed_tenant not in {None, tenant}:
+    if routed_tenant is not None and routed_tenant != tenant:
         raise ScopeError(
             "the credential belongs to another tenant than the address", code="tenant-id-mismatch", status=403
         )

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, Token
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple, replace
 
 from sameas.identity.canonical import join, sha256_hex
+from sameas.identity.errors import SameasError
 from sameas.identity.ids import TraceContext, is_trace_id, is_uuid7
 
 MAX_ID = 255
@@ -29,11 +31,13 @@ _BUSINESS_IDS = ("user_id", "case_id", "collection_id", "workflow_id")
 _RUN_IDS = ("workflow_run_id", "ingestion_run_id")
 
 
-class ScopeError(ValueError):
+class ScopeError(SameasError, ValueError):
     """A request or task does not fit the scope contract; `status` is HTTP's number for it, `code` its stable name, and
     `challenge` what WWW-Authenticate says, which no 401 may be without."""
 
-    def __init__(self, message: str, *, code: str, status: int = 400, challenge: str = "Bearer") -> None:
+    def __init__(
+        self, message: str, *, code: str = "scope-refused", status: int = 400, challenge: str = "Bearer"
+    ) -> None:
         self.code = code
         self.status = status
         self.challenge = challenge if status == 401 else ""
@@ -99,13 +103,16 @@ class ScopeContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_tenant(self.tenant_id, any_tenant=self.any_tenant)
+        # Most hops have few of them, and every request is a hop.
         for name in _BUSINESS_IDS:
-            check_id(name, getattr(self, name), any_text=self.any_tenant)
+            if (value := getattr(self, name)) is not None:
+                check_id(name, value, any_text=self.any_tenant)
         for name in _RUN_IDS:
-            check_id(name, getattr(self, name))
+            if (value := getattr(self, name)) is not None:
+                check_id(name, value)
         check_id("invocation_id", self.invocation_id or "")
         check_text("service_id", self.service_id)
-        if not is_trace_id(self.trace_id or "") or self.trace.trace_id != self.trace_id:
+        if self.trace.trace_id != self.trace_id or not is_trace_id(self.trace_id or ""):
             raise ScopeError("trace_id must be the W3C trace id of the hop's trace", code="trace-id-invalid")
         if self.user_id is not None and self.service_id is not None:
             raise ScopeError(
@@ -141,7 +148,7 @@ class ScopeContext(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, idempotency_scope_name=scope_name, idempotency_key=key)
 
     def trace_headers(self) -> dict[str, str]:
-        """The headers with which this hop calls another service."""
+        """The headers of one call to another service; ask for them anew for each call."""
         return self.trace.headers()
 
 
@@ -163,11 +170,11 @@ class AuditMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> AuditMeta:
         """For a thing made in this hop. In a user's hop the owner is that user unless another is named, and the cause
         is that user; in a service's hop both are what the caller knows of them."""
-        return cls(created_by_user_id=created_by_user_id or ctx.user_id, **_of_hop(ctx, initiated_by_user_id))
+        return _written(ctx, created_by_user_id or ctx.user_id, initiated_by_user_id)
 
     def written_by(self, ctx: ScopeContext, *, initiated_by_user_id: str | None = None) -> AuditMeta:
         """After this hop wrote the thing: all is the hop's, the owner stays who it was."""
-        return type(self)(created_by_user_id=self.created_by_user_id, **_of_hop(ctx, initiated_by_user_id))
+        return _written(ctx, self.created_by_user_id, initiated_by_user_id)
 
     def __repr__(self) -> str:
         return _without_key(self)
@@ -238,6 +245,7 @@ def check_text(name: str, value: str | None, *, longest: int = MAX_ID) -> None:
         )
 
 
+@lru_cache(maxsize=1_024)
 def check_scope_name(name: str) -> None:
     """Refuse a scope name that is no stable name: a URL or a path changes with the deployment."""
     check_text("idempotency_scope_name", name, longest=MAX_SCOPE_NAME)
@@ -248,20 +256,21 @@ def check_scope_name(name: str) -> None:
         )
 
 
-def _of_hop(ctx: ScopeContext, initiated_by_user_id: str | None) -> dict[str, Any]:
-    return {
-        "trace_id": ctx.trace_id,
-        "invocation_id": ctx.invocation_id,
-        "workflow_run_id": ctx.workflow_run_id,
-        "ingestion_run_id": ctx.ingestion_run_id,
-        "idempotency_key": ctx.idempotency_key,
-        "initiated_by_user_id": _cause(ctx, initiated_by_user_id),
-        "last_hop_service_id": ctx.service_id,
-    }
+def _written(ctx: ScopeContext, owner: str | None, initiated_by_user_id: str | None) -> AuditMeta:
+    return AuditMeta(
+        trace_id=ctx.trace_id,
+        invocation_id=ctx.invocation_id,
+        workflow_run_id=ctx.workflow_run_id,
+        ingestion_run_id=ctx.ingestion_run_id,
+        idempotency_key=ctx.idempotency_key,
+        created_by_user_id=owner,
+        initiated_by_user_id=_cause(ctx, initiated_by_user_id),
+        last_hop_service_id=ctx.service_id,
+    )
 
 
 def _cause(ctx: ScopeContext, given: str | None) -> str | None:
-    if ctx.user_id is not None and given not in {None, ctx.user_id}:
+    if ctx.user_id is not None and given is not None and given != ctx.user_id:
         raise ScopeError(
             "in a user's hop initiated_by_user_id is that user and cannot be another",
             code="initiated-by-user-id-mismatch",

@@ -3,11 +3,13 @@
 Importing one loads what it needs and no provider's package; importing this loads none of them.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sameas.llm.budget import Preflight, Reservation, TokenBudgetService
+    from sameas.llm.account import LocalAccount, RateLimits
+    from sameas.llm.budget import Preflight, Reservation, SpendingLimit, TokenBudgetService
     from sameas.llm.circuit import CircuitBreaker, CircuitSettings
     from sameas.llm.errors import (
         BudgetSpent,
@@ -18,16 +20,14 @@ if TYPE_CHECKING:
         RequestTooLarge,
         TooManyWaiting,
     )
-    from sameas.llm.ledger import UsageReport, UsageRow
+    from sameas.llm.ledger import RunOutcome, UsageReport, UsageRow
     from sameas.llm.limiter import CentralRateLimiterService, Permit
     from sameas.llm.memo import CallMemo
     from sameas.llm.models import Ask, Message, Model, ModelError, Reply, Usage, open_model
-    from sameas.llm.outcomes import RunOutcome
     from sameas.llm.prices import Price
     from sameas.llm.signals import Signal
     from sameas.llm.supervisor import Backoff, RequestSupervisor
     from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService
-    from sameas.llm.windows import LocalWindows, RateLimits
 
 __all__ = [
     "Ask",
@@ -41,7 +41,7 @@ __all__ = [
     "CircuitSettings",
     "HeldBack",
     "LimitsUnreachable",
-    "LocalWindows",
+    "LocalAccount",
     "Message",
     "Model",
     "ModelError",
@@ -55,6 +55,7 @@ __all__ = [
     "Reservation",
     "RunOutcome",
     "Signal",
+    "SpendingLimit",
     "StageName",
     "StageTimedOutError",
     "StageTimeout",
@@ -68,7 +69,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "budget": ("Preflight", "Reservation", "TokenBudgetService"),
+    "account": ("LocalAccount", "RateLimits"),
+    "budget": ("Preflight", "Reservation", "SpendingLimit", "TokenBudgetService"),
     "circuit": ("CircuitBreaker", "CircuitSettings"),
     "errors": (
         "BudgetSpent",
@@ -79,21 +81,22 @@ _HOMES = {
         "RequestTooLarge",
         "TooManyWaiting",
     ),
-    "ledger": ("UsageReport", "UsageRow"),
+    "ledger": ("RunOutcome", "UsageReport", "UsageRow"),
     "limiter": ("CentralRateLimiterService", "Permit"),
     "memo": ("CallMemo",),
     "models": ("Ask", "Message", "Model", "ModelError", "Reply", "Usage", "open_model"),
-    "outcomes": ("RunOutcome",),
     "prices": ("Price",),
     "signals": ("Signal",),
     "supervisor": ("Backoff", "RequestSupervisor"),
     "timeouts": ("StageName", "StageTimedOutError", "StageTimeout", "StageTimeoutService"),
-    "windows": ("LocalWindows", "RateLimits"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "LocalWindows":
+        warnings.warn("sameas.llm.LocalWindows is called LocalAccount now", DeprecationWarning, stacklevel=2)
+        name = "LocalAccount"
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from sameas.llm.address import NEED_KEYS, ModelAddress, parse_address
+from sameas.identity.errors import SameasError
+from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
 from sameas.llm.links import Link, open_link
 from sameas.llm.models import Ask, Finish, Model, ModelError, Reply
 from sameas.llm.prices import Price, load_prices
@@ -20,16 +21,19 @@ from sameas.llm.usage import believable, own_usage
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
 
+    from sameas.llm.batches import Batches
+
 _FORMATS: tuple[tuple[Part, tuple[str, ...]], ...] = (
     ("json_schema", ("response_format",)),
     ("json_object", ("response_format",)),
 )
+_EFFORT: tuple[Part, tuple[str, ...]] = ("reasoning_effort", ("reasoning", "think"))
 # What a server on OpenAI's interface may not know, and the words of a refusal that name it: older models of OpenAI
 # and some other servers take no schema, or no format at all, and older versions of Ollama know no effort "none".
 _REFUSALS: dict[str, tuple[tuple[Part, tuple[str, ...]], ...]] = {
     "openai": _FORMATS,
-    "compatible": _FORMATS,
-    "ollama": (*_FORMATS, ("reasoning_effort", ("reasoning", "think"))),
+    "compatible": (*_FORMATS, _EFFORT),
+    "ollama": (*_FORMATS, _EFFORT),
 }
 
 _FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
@@ -47,6 +51,7 @@ class AdaptedModel:
         price: Price | None,
         stream: bool,
         when_loaded: Callable[[], object] | None,
+        batches: "Batches | None" = None,
     ) -> None:
         self._address = address
         self._api_key = api_key
@@ -54,6 +59,7 @@ class AdaptedModel:
         self._price = price
         self._stream = stream
         self._when_loaded = when_loaded
+        self._batches = batches
         self._counter = counter_for(address.provider, address.model)
         # What this model's server has refused to be told; known from the first ask on.
         self._refused: frozenset[Part] = frozenset()
@@ -127,6 +133,8 @@ class AdaptedModel:
     async def close(self) -> None:
         """Close the connections of the running loop."""
         link = self._links.pop(asyncio.get_running_loop(), None)
+        if self._batches is not None:
+            await self._batches.close()
         if link is not None:
             await link.client.aclose()
 
@@ -138,7 +146,7 @@ class AdaptedModel:
         return link
 
     def _new_link(self) -> Link:
-        return open_link(self._address, api_key=self._api_key, timeout=self._timeout)
+        return open_link(self._address, api_key=self._api_key, timeout=self._timeout, batches=self._batches)
 
     def _reply(self, ask: Ask, response: "ModelResponse") -> Reply:
         text = "".join(part.content for part in response.parts if part.part_kind == "text")
@@ -150,6 +158,8 @@ class AdaptedModel:
             text,
             input_tokens=response.usage.input_tokens,
             output_tokens=response.usage.output_tokens,
+            cached_tokens=response.usage.cache_read_tokens,
+            cache_write_tokens=response.usage.cache_write_tokens,
             count=self.count_tokens,
         )
         if not text and finish in ("stop", "other"):
@@ -172,6 +182,7 @@ def open_model(
     price: Price | None = None,
     stream: bool = False,
     when_loaded: Callable[[], object] | None = None,
+    batches: "Batches | None" = None,
 ) -> Model:
     """See `sameas.llm.models.open_model`."""
     parsed = parse_address(address, url=url)
@@ -185,13 +196,21 @@ def open_model(
         import pydantic_ai  # noqa: F401
     except ImportError:
         raise ValueError("language models need another package: pip install 'sameas[llm]'") from None
+    if batches is not None and (parsed.provider not in TAKE_BATCHES or stream):
+        raise ValueError(f"{parsed.name} cannot be asked in batches: OpenAI and Anthropic take them, without streams")
     known = price or load_prices().price_of(parsed.name)
     return AdaptedModel(
-        parsed, api_key=api_key or None, timeout=timeout, price=known, stream=stream, when_loaded=when_loaded
+        parsed,
+        api_key=api_key or None,
+        timeout=timeout,
+        price=known.half if known is not None and batches is not None else known,
+        stream=stream,
+        when_loaded=when_loaded,
+        batches=batches,
     )
 
 
-class CutStreamError(Exception):
+class CutStreamError(SameasError):
     """A stream ended without saying that its answer is whole."""
 
 

@@ -26,6 +26,9 @@ URLS: Mapping[Provider, str] = MappingProxyType(
 # They answer nobody without a key.
 NEED_KEYS: frozenset[Provider] = frozenset({"openai", "anthropic", "google"})
 
+# They answer a batch of questions within a day; so do some servers on OpenAI's interface.
+TAKE_BATCHES: frozenset[Provider] = frozenset({"openai", "anthropic", "compatible"})
+
 _FORMS = "openai:NAME, anthropic:NAME, google:NAME, ollama:NAME or http://host:port/v1#NAME"
 _LOOPBACK = ("127.", "localhost", "::1")
 
@@ -50,6 +53,11 @@ class ModelAddress(msgspec.Struct, frozen=True):
     def is_local(self) -> bool:
         """Whether it is on this machine, where no proxy may come between."""
         return (urlsplit(self.url).hostname or "").startswith(_LOOPBACK)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a server of one's own, such as Ollama or llama.cpp, and not a provider's account."""
+        return self.provider == "ollama" or (self.provider == "compatible" and self.is_local)
 
 
 def parse_address(address: str, *, url: str | None = None) -> ModelAddress:

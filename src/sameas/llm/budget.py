@@ -7,7 +7,7 @@ left, and half of the shares of those after it. A request has a budget of its ow
 request takes a new one. A budget that nobody set may grow with what is asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,8 +15,7 @@ from types import MappingProxyType
 import msgspec
 
 from sameas.llm.errors import BudgetSpent
-from sameas.llm.purse import Purse
-from sameas.llm.signals import BudgetWarning, Listener, tell
+from sameas.llm.signals import BudgetWarning, Listener, emit
 
 # Source document 001, part 1.3; there for a request, here for a chunk (DESIGN.md, section 11).
 TOKENS_PER_CHUNK = 4096
@@ -52,6 +51,41 @@ class Preflight(msgspec.Struct, frozen=True, kw_only=True):
     def _is_affordable(self) -> bool:
         # A cost that nobody knows cannot be promised to stay below a limit.
         return self.cost_limit is None or (self.cost is not None and self.cost <= self.cost_limit)
+
+
+class SpendingLimit:
+    """US dollars that one request may spend, or several together; without a limit it counts and never refuses."""
+
+    def __init__(self, limit: Decimal | None = None) -> None:
+        if limit is not None and not limit >= 0:
+            raise ValueError("cost_limit must not be negative")
+        self.limit = limit
+        self.used = _NOTHING
+        self.reserved = _NOTHING
+        self._when_settled: set[Callable[[], None]] = set()
+
+    @property
+    def left(self) -> Decimal | None:
+        """What nobody has spent or set aside; never below 0, None without a limit."""
+        return None if self.limit is None else max(_NOTHING, self.limit - self.used - self.reserved)
+
+    def can_pay(self, cost: Decimal) -> bool:
+        return self.limit is None or self.used + self.reserved + cost <= self.limit
+
+    def reserve(self, cost: Decimal) -> None:
+        self.reserved += cost
+
+    def settle(self, reserved: Decimal, cost: Decimal) -> None:
+        """Give back what was set aside and count what was paid."""
+        self.reserved -= reserved
+        self.used += cost
+        waiting, self._when_settled = self._when_settled, set()
+        for look in waiting:
+            look()
+
+    def when_settled(self, look: Callable[[], None]) -> None:
+        """Call this once, when one of the calls under way is over."""
+        self._when_settled.add(look)
 
 
 class Reservation:
@@ -94,8 +128,8 @@ class _Account:
 class TokenBudgetService:
     """The budget of one request. `cost_limit` is in US dollars; without one, only tokens are limited.
 
-    With a `purse` several requests spend their money together. `order` names the stages that ask, as they are done.
-    With `grows` the total is where it begins, and `provide` makes room.
+    With one `spending` limit several requests spend their money together. `order` names the stages that ask, as they
+    are done. With `grows` the total is where it begins, and `provide` makes room.
     """
 
     def __init__(
@@ -104,15 +138,15 @@ class TokenBudgetService:
         *,
         shares: Mapping[str, Decimal | float] = SHARES,
         cost_limit: Decimal | None = None,
-        purse: Purse | None = None,
+        spending: SpendingLimit | None = None,
         order: Sequence[str] = (),
         grows: bool = False,
         on_signal: Listener | None = None,
     ) -> None:
         if total < 1:
             raise ValueError("a budget needs at least one token")
-        if cost_limit is not None and purse is not None:
-            raise ValueError("a purse has a limit of its own: give one of the two")
+        if cost_limit is not None and spending is not None:
+            raise ValueError("spending has a limit of its own: give one of the two")
         exact = {stage: Fraction(str(share)) for stage, share in shares.items()}
         if OTHER not in exact or min(exact.values()) < 0 or sum(exact.values()) > 1:
             raise ValueError(f"shares need one for {OTHER!r}, none below 0, and at most 1 together")
@@ -123,7 +157,7 @@ class TokenBudgetService:
         """Tokens that were really used."""
         self.reserved = 0
         """Tokens set aside for calls that are not over."""
-        self._purse = purse or Purse(cost_limit)
+        self.spending = spending or SpendingLimit(cost_limit)
         self._order = tuple(order)
         self._grows = grows
         self._accounts = {stage: _Account(int(total * share)) for stage, share in exact.items()}
@@ -145,20 +179,16 @@ class TokenBudgetService:
     def may_afford_later(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> bool:
         """Whether calls under way may give back what a reservation lacks."""
         has_tokens = tokens <= self.left(stage) or self.reserved > 0
-        return has_tokens and (self._purse.can_pay(cost) or self._purse.reserved > 0)
-
-    async def next_settled(self) -> None:
-        """Until one of the calls under way is over, here or where money is spent together."""
-        await self._purse.next_settled()
+        return has_tokens and (self.spending.can_pay(cost) or self.spending.reserved > 0)
 
     @property
     def cost_limit(self) -> Decimal | None:
-        return self._purse.limit
+        return self.spending.limit
 
     @property
     def cost(self) -> Decimal:
-        """What was really paid, from this purse."""
-        return self._purse.used
+        """What was really paid, by all who spend together."""
+        return self.spending.used
 
     @property
     def remaining(self) -> int:
@@ -190,7 +220,7 @@ class TokenBudgetService:
 
     def can_afford(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> bool:
         """Whether a reservation would be given."""
-        return tokens <= self.left(stage) and self._purse.can_pay(cost)
+        return tokens <= self.left(stage) and self.spending.can_pay(cost)
 
     def provide(self, stage: str, tokens: int) -> None:
         """Make room for a question of so many tokens, where the budget grows; elsewhere nothing happens."""
@@ -218,7 +248,7 @@ class TokenBudgetService:
             tokens=sum(planned.values()),
             token_limit=self.remaining,
             cost=cost,
-            cost_limit=self._purse.left,
+            cost_limit=self.spending.left,
             short={share: tokens for share, tokens in over.items() if tokens > 0},
         )
 
@@ -227,11 +257,25 @@ class TokenBudgetService:
         if tokens < 0 or cost < 0:
             raise ValueError("a call cannot need less than nothing")
         if not self.can_afford(stage, tokens, cost=cost):
-            raise self._refusal(stage, tokens, cost)
+            raise self.refusal(stage, tokens, cost=cost)
         self._accounts[self._share_of(stage)].reserved += tokens
         self.reserved += tokens
-        self._purse.reserve(cost)
+        self.spending.reserve(cost)
         return Reservation(self, stage, tokens, cost)
+
+    def refusal(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> BudgetSpent:
+        """Why a reservation would not be given."""
+        left = self.left(stage)
+        cost_left = self.spending.left
+        if tokens > left:
+            message = (
+                f"{stage} needs {tokens} tokens and {left} are left of its share of {self.total}: "
+                "raise the token limit, or make chunks smaller."
+            )
+        else:
+            message = f"The call may cost {cost} US dollars and {cost_left} are left: raise the cost limit."
+        self._warn(f"{stage} refused", stage, message)
+        return BudgetSpent(message, stage=stage, needed=tokens, left=left, cost=cost, cost_left=cost_left)
 
     def record_usage(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> None:
         """Count what was used without a reservation."""
@@ -256,7 +300,7 @@ class TokenBudgetService:
             account.limit += more
             account.provided += more
             self.total += more
-        self._purse.settle(reservation.cost, cost)
+        self.spending.settle(reservation.cost, cost)
         self._warn_near_limits(self._share_of(reservation.stage))
 
     def _warn_near_limits(self, share: str) -> None:
@@ -274,17 +318,4 @@ class TokenBudgetService:
         self._warned.add(occasion)
         account = self._accounts.get(stage)
         used, limit = (self.used, self.total) if account is None else (account.used, account.limit)
-        tell(self._listener, BudgetWarning(stage=stage, used=used, limit=limit, message=message))
-
-    def _refusal(self, stage: str, tokens: int, cost: Decimal) -> BudgetSpent:
-        left = self.left(stage)
-        cost_left = self._purse.left
-        if tokens > left:
-            message = (
-                f"{stage} needs {tokens} tokens and {left} are left of its share of {self.total}: "
-                "raise the token limit, or make chunks smaller."
-            )
-        else:
-            message = f"The call may cost {cost} US dollars and {cost_left} are left: raise the cost limit."
-        self._warn(f"{stage} refused", stage, message)
-        return BudgetSpent(message, stage=stage, needed=tokens, left=left, cost=cost, cost_left=cost_left)
+        emit(self._listener, BudgetWarning(stage=stage, used=used, limit=limit, message=message))

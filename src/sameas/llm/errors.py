@@ -60,9 +60,11 @@ class CircuitOpen(CallRefused):
 
     code = "circuit_open"
 
-    def __init__(self, *, retry_after: float, is_probing: bool = False) -> None:
+    def __init__(self, *, retry_after: float, is_probing: bool = False, down_for: float = 0.0) -> None:
         # Another call is finding out just now, so that waiting for it is worth while.
         self.is_probing = is_probing
+        # Since when it has not been closed, in seconds.
+        self.down_for = down_for
         super().__init__(
             f"The model's server failed too often of late, so it is not asked for another {retry_after:.0f} s; "
             "try again after that.",

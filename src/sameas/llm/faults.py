@@ -4,6 +4,8 @@ Rule: the message says what happened and what to do, and holds no secret: provid
 The client's exception is not kept either, because the request hangs on it, and the key on the request.
 """
 
+import re
+from http import HTTPStatus
 from typing import Any
 
 from pydantic_ai import exceptions as provided
@@ -16,6 +18,7 @@ MAX_SAID = 300
 # A wait that nobody meant; it is bounded so that a wrong clock at the other end does not stop a run for a year.
 MAX_RETRY_AFTER = 3_600.0
 
+_NO_SUCH_MODEL: tuple[Code, str] = ("not_found", "there is no such model or path: check the name and the address")
 # First match wins: the special ones come first.
 _CODES: tuple[tuple[type[Exception], Code, str], ...] = (
     (provided.ModelRateLimitError, "rate_limited", "too many requests"),
@@ -26,7 +29,7 @@ _CODES: tuple[tuple[type[Exception], Code, str], ...] = (
     (provided.ModelRequestTimeout, "timeout", "no answer in time"),
     (provided.ModelConnectionError, "network", "the connection failed: check the address and that the server runs"),
     (provided.ModelAuthenticationError, "auth", "the key was refused: check it and what it may use"),
-    (provided.ModelNotFoundError, "bad_request", "there is no such model or path: check the name and the address"),
+    (provided.ModelNotFoundError, *_NO_SUCH_MODEL),
     (
         provided.ModelContextWindowExceededError,
         "bad_request",
@@ -36,6 +39,7 @@ _CODES: tuple[tuple[type[Exception], Code, str], ...] = (
     (provided.UserError, "bad_request", "this model cannot be asked this"),
 )
 _BY_STATUS: tuple[tuple[range, Code, str], ...] = (
+    (range(404, 405), *_NO_SUCH_MODEL),
     (range(408, 409), "timeout", "no answer in time"),
     (range(429, 430), "rate_limited", "too many requests"),
     (range(503, 504), "overloaded", "the server is overloaded"),
@@ -45,6 +49,12 @@ _BY_STATUS: tuple[tuple[range, Code, str], ...] = (
 # The server may have worked, and may charge, for these; the others were turned away.
 _MAY_COST: frozenset[Code] = frozenset({"timeout", "network", "malformed"})
 _NOT_SENT = ("pool", "connect")
+# Several providers say so with a 400.
+_NAMES_NO_MODEL = re.compile(
+    r"""\bmodel\b[^.;]{0,80}\b(?:not\s+exist|not\s+found)\b | \bnot\s+a\s+valid\s+model\b
+    | \b(?:unknown|invalid|no\s+such)\s+model(?:\s+(?:name|id))?\s*(?:[:.'"`]|$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def translate(error: Exception, *, address: ModelAddress, api_key: str | None, spent: Usage) -> ModelError:
@@ -52,7 +62,7 @@ def translate(error: Exception, *, address: ModelAddress, api_key: str | None, s
     code, meaning = _classified(error)
     said = _hidden(_said(error), api_key)
     cost = spent if code in _MAY_COST and getattr(error, "phase", None) not in _NOT_SENT else None
-    asked = f"{address.name} at {address.host}" if code == "network" else address.name
+    asked = f"{address.name} at {address.host}" if code in ("network", "not_found") else address.name
     return ModelError(
         f"{asked}: {meaning}" + (f" ({said})" if said else ""),
         code=code,
@@ -62,6 +72,8 @@ def translate(error: Exception, *, address: ModelAddress, api_key: str | None, s
 
 
 def _classified(error: Exception) -> tuple[Code, str]:
+    if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST and _NAMES_NO_MODEL.search(_said(error)):
+        return _NO_SUCH_MODEL
     for kind, code, meaning in _CODES:
         if isinstance(error, kind):
             return code, meaning

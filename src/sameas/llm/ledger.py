@@ -1,17 +1,22 @@
-"""What a run's calls used, by stage and model, and what the memo saved.
+"""What a run's calls used, by stage and model, what the memo saved, and the name of how the run ended.
 
 Rule: only what was really used counts, in tokens as the server told them, or as counted here where it told nothing
 (`unreported`). A cost that is not known is None and never 0. Whoever keeps accounts for a sudden end is told of every
-change, with the calls under way as sent and not answered.
+change, with the calls under way as sent and not answered. Only a request in which nothing was cut short is COMPLETE.
+Every other outcome is a checkpoint on the way there; FALLBACK_CACHE is one that shows only what was known before,
+because nothing new was answered.
 """
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from sameas.llm.models import Usage
 from sameas.llm.prices import Price
+
+RunOutcome: TypeAlias = Literal["COMPLETE", "PARTIAL_ENTITY_ONLY", "PARTIAL_EARLY_EXIT", "FALLBACK_CACHE", "EMPTY"]
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -26,6 +31,7 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     unreported: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     cost: Decimal | None = Decimal(0)
     waited_ms: int = 0
     memo_hits: int = 0
@@ -50,6 +56,7 @@ class UsageReport(msgspec.Struct, frozen=True, rename="camel"):
 def added(rows: Iterable[UsageRow], *, stage: str, model: str) -> UsageRow:
     """The sum of rows; its cost is unknown where one of theirs is."""
     calls = failed = unreported = input_tokens = output_tokens = waited_ms = memo_hits = saved_tokens = 0
+    cached_tokens = 0
     cost: Decimal | None = Decimal(0)
     saved_cost: Decimal | None = Decimal(0)
     for row in rows:
@@ -58,6 +65,7 @@ def added(rows: Iterable[UsageRow], *, stage: str, model: str) -> UsageRow:
         unreported += row.unreported
         input_tokens += row.input_tokens
         output_tokens += row.output_tokens
+        cached_tokens += row.cached_tokens
         cost = _sum(cost, row.cost)
         waited_ms += row.waited_ms
         memo_hits += row.memo_hits
@@ -71,6 +79,7 @@ def added(rows: Iterable[UsageRow], *, stage: str, model: str) -> UsageRow:
         unreported=unreported,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
+        cached_tokens=cached_tokens,
         cost=cost,
         waited_ms=waited_ms,
         memo_hits=memo_hits,
@@ -99,7 +108,7 @@ class UsageLedger:
             cost=cost_of(sent, price),
         )
         self._sent.setdefault((stage, model), []).append(row)
-        self._tell(stage, model)
+        self._emit(stage, model)
         return row
 
     def called(
@@ -124,6 +133,7 @@ class UsageLedger:
                 unreported=int(not spent.reported),
                 input_tokens=spent.input_tokens,
                 output_tokens=spent.output_tokens,
+                cached_tokens=spent.cached_tokens,
                 cost=cost_of(spent, price),
                 waited_ms=round(waited * 1000),
             )
@@ -148,20 +158,43 @@ class UsageLedger:
         key = row.stage, row.model
         kept = self._rows.get(key)
         self._rows[key] = row if kept is None else added((kept, row), stage=row.stage, model=row.model)
-        self._tell(*key)
+        self._emit(*key)
 
-    def _tell(self, stage: str, model: str) -> None:
+    def _emit(self, stage: str, model: str) -> None:
         if self._on_change is not None:
             kept = self._rows.get((stage, model))
             rows = [*([] if kept is None else [kept]), *self._sent.get((stage, model), ())]
             self._on_change(added(rows, stage=stage, model=model))
 
 
+def name_outcome(*, entities: int, relations: int, ended_early: bool, is_fallback: bool = False) -> RunOutcome:
+    """The outcome of a request that has so much to show."""
+    if is_fallback:
+        return "FALLBACK_CACHE"
+    if not ended_early:
+        return "COMPLETE"
+    if not entities:
+        return "EMPTY"
+    return "PARTIAL_EARLY_EXIT" if relations else "PARTIAL_ENTITY_ONLY"
+
+
 def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
     """What the tokens cost; None where the price is not known and something was used."""
     if price is None:
         return None if usage.total_tokens else Decimal(0)
-    return price.cost(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    return price.cost(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+    )
+
+
+def most_cost_of(input_tokens: int, output_tokens: int, price: Price | None) -> Decimal | None:
+    """What so many tokens cost at most; None where the price is not known and something may be used."""
+    if price is None:
+        return None if input_tokens + output_tokens else Decimal(0)
+    return price.most(input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:

@@ -1,60 +1,58 @@
-"""The one gate in front of a provider's account: it counts requests and tokens, bounds how many run at once, and waits.
+"""The one gate in front of a provider's account. It drives an `Admission`: waits, asks the account, and tells.
 
-Rule: a call holds its slot until it has ended. Calls go in turns between runs and first come first served inside a
-run. Whoever waits is told how long, does not use up the time of its stage, and leaves nothing behind when it is
-cancelled. A call that would wait for ever is refused, and so is every call while the circuit is open.
+Rule: a call holds its slot until it has ended. Whoever waits is told how long, does not use up the time of its stage,
+and leaves nothing behind when it is cancelled. What may go, and when, is not decided here.
 
-A limiter belongs to one event loop at a time; several nodes or loops share their limits through `RedisWindows`.
+A limiter belongs to one event loop at a time; several nodes or loops share their limits through a `RedisAccount`.
 """
 
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+import warnings
+from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 from random import Random
-from typing import Any
+from types import TracebackType
 
-import msgspec
-
-from sameas.llm.circuit import Change, CircuitBreaker, Ticket
-from sameas.llm.errors import CircuitOpen, HeldBack, LimitsUnreachable, RequestTooLarge, TooManyWaiting
+from sameas.llm.account import Account, Ending, Granted, LocalAccount, RateLimits, Wait
+from sameas.llm.admission import Admission, Ask, Call, Decision, GiveBack, Go, Refuse, RunCalls
+from sameas.llm.circuit import Change, CircuitBreaker, CircuitSettings
+from sameas.llm.errors import LimitsUnreachable, RequestTooLarge
 from sameas.llm.models import ModelError
-from sameas.llm.queue import TurnQueue, Waiter
-from sameas.llm.signals import CircuitClosed, CircuitOpened, Listener, tell
+from sameas.llm.signals import CircuitClosed, CircuitOpened, Listener, emit
 from sameas.llm.timeouts import paused
-from sameas.llm.windows import Granted, LocalWindows, RateLimits, Wait, Windows
 from sameas.once.errors import StoreError
 
-# A wait that ends a moment early, as timers may, must not become a busy loop.
+# A wait that ends a moment early, as timers may, must not become a busy loop. Calls of a run may be less apart.
 _SHORTEST_WAIT = 0.001
-_FIRST_PAUSE = 1.0
-_LONGEST_PAUSE_OF_OUR_OWN = 30.0
-# How often to look whether another node's probe has ended.
-_PROBE_POLL = 1.0
+_SHORTEST_MOMENT = 1e-6
+_WITHDRAWN = Ending(verdict="withdrawn")
 
 _log = logging.getLogger("sameas.llm")
-
-
-class _Pass(msgspec.Struct, frozen=True):
-    """Everything a call was given on its way in."""
-
-    grant: Granted
-    ticket: Ticket
 
 
 class Permit:
     """Leave to make one call, now. Say how it went with `reconcile` or `failed`."""
 
-    def __init__(self, run_id: str, *, tokens: int, waited: float, began_at: float = 0.0) -> None:
-        self.run_id = run_id
-        self.estimated_tokens = tokens
+    def __init__(self, call: Call, *, waited: float) -> None:
+        self._call = call
         self.waited_seconds = waited
-        self.began_at = began_at
         self.actual_tokens: int | None = None
         self.error: ModelError | None = None
         self.is_over = False
+
+    @property
+    def run_id(self) -> str:
+        return self._call.run.run_id
+
+    @property
+    def estimated_tokens(self) -> int:
+        return self._call.tokens
+
+    @property
+    def is_answered(self) -> bool:
+        return self.error is None and (self.is_over or self.actual_tokens is not None)
 
     def reconcile(self, actual_tokens: int) -> None:
         """What the call really used."""
@@ -63,262 +61,297 @@ class Permit:
         self.actual_tokens = actual_tokens
 
     def failed(self, error: ModelError) -> None:
-        """There was no reply. What it used all the same is in the error; else the estimate stays counted."""
+        """There was no reply. The estimate stays counted: a provider counts what it was asked, not what it gave."""
         self.error = error
         if error.usage is not None:
-            self.actual_tokens = error.usage.total_tokens
+            self.actual_tokens = max(self.estimated_tokens, error.usage.total_tokens)
+
+    def ending(self, *, stretch: float) -> Ending:
+        """What this means to the account."""
+        tokens = self.estimated_tokens if self.actual_tokens is None else self.actual_tokens
+        if self.error is None:
+            return Ending(verdict="answered" if self.is_answered else "untold", tokens=tokens)
+        hint = self.error.retry_after
+        pause = hint * stretch if hint is not None and math.isfinite(hint) and hint > 0 else 0.0
+        if self.error.code == "rate_limited":
+            return Ending(verdict="refused", tokens=tokens, pause=pause, stretch=stretch)
+        return Ending(verdict="failed" if self.error.counts_for_circuit else "untold", tokens=tokens, pause=pause)
 
 
 class CentralRateLimiterService:
     """The limits of one account, with its circuit breaker.
 
-    `longest_pause` is how long a server may ask everybody to wait before calls are refused instead; a pause is made up
-    to a tenth longer than asked, at random, so that nodes do not come back together.
+    `longest_pause` is how long a server may ask everybody to wait, or be down, before calls are refused instead; with 0
+    nobody waits for either. A pause is made up to a tenth longer than asked, at random, so that nodes do not come back
+    together. `account` is where calls are counted, with limits and circuit of its own; by default in this process.
     """
 
     def __init__(
         self,
         limits: RateLimits | None = None,
         *,
-        windows: Windows | None = None,
-        circuit: CircuitBreaker | None = None,
+        account: Account | None = None,
+        circuit: CircuitSettings | CircuitBreaker | None = None,
+        windows: Account | None = None,
         longest_pause: float = 300.0,
         max_waiting: int = 10_000,
         random: Random | None = None,
     ) -> None:
-        if limits is not None and windows is not None:
-            raise ValueError("limits belong to the windows: give one of the two")
-        self._windows = windows or LocalWindows(limits)
-        self._circuit = circuit or CircuitBreaker()
-        self._is_local = type(self._windows) is LocalWindows and self._circuit.is_local
-        self._longest_pause = longest_pause
-        self._max_waiting = max_waiting
+        if windows is not None:
+            warnings.warn("windows= is called account= now", DeprecationWarning, stacklevel=2)
+            account = windows
+        if account is not None and (limits is not None or circuit is not None):
+            raise ValueError("limits and circuit belong to the account: give them to it")
+        if isinstance(circuit, CircuitBreaker):
+            circuit = circuit.settings
+        self.account: Account = account or LocalAccount(limits, circuit=circuit)
+        # What is decided in this process is decided without waiting.
+        self._local = self.account if type(self.account) is LocalAccount else None
+        self._admission = Admission(longest_pause=longest_pause, max_waiting=max_waiting)
         self._random = random or Random()
-        self._queue: TurnQueue[_Pass] = TurnQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._pump: asyncio.Task[None] | None = None
-        self._wake = asyncio.Event()
+        # Of nobody: that of whoever happens to be first would be kept with all that is in it.
+        self._context = Context()
+        self._waiters: dict[Call, asyncio.Future[None]] = {}
+        self._asking: asyncio.Task[None] | None = None
+        self._has_changed = False
+        self._timer: asyncio.TimerHandle | None = None
         self._blocked: tuple[Wait, float] | None = None
-        self._held = 0
-        self._refusals_without_hint = 0
-        self._refused_at = -math.inf
         self._ending: set[asyncio.Task[None]] = set()
+        self.held = 0
+        """How many calls of this limiter are under way."""
+        self.answers = 0
+        """How many calls were answered so far: who is refused again and again sees whether anybody is served."""
 
     @property
     def limits(self) -> RateLimits:
-        return self._windows.limits
+        return self.account.limits
 
     @property
     def waiting(self) -> int:
-        """How many calls wait."""
-        return len(self._queue)
+        """How many calls wait for the account."""
+        return self._admission.waiting
 
     @property
-    def held(self) -> int:
-        """How many calls of this limiter are under way."""
-        return self._held
+    def known_models(self) -> set[str]:
+        """The models that have answered: their names and their address are right."""
+        return self._admission.known_models
 
-    @property
-    def circuit(self) -> CircuitBreaker:
-        return self._circuit
-
-    @asynccontextmanager
-    async def slot(
+    def slot(
         self, run_id: str, estimated_tokens: int, *, on_signal: Listener | None = None
-    ) -> AsyncIterator[Permit]:
+    ) -> AbstractAsyncContextManager[Permit]:
         """Leave to make a call of at most so many tokens, waited for in turn; the slot is held inside the block.
 
-        Raises `RequestTooLarge`, `CircuitOpen`, `HeldBack`, `TooManyWaiting`, or `LimitsUnreachable` where the limits
+        Raises `RequestTooLarge`, `CircuitOpen`, `HeldBack`, `TooManyWaiting`, or `LimitsUnreachable` if the limits
         are shared in a store and it does not answer: then nobody is let through.
         """
-        if estimated_tokens < 0:
+        return self.slot_for(Call(RunCalls(run_id, on_signal=on_signal, lane=run_id), tokens=estimated_tokens))
+
+    def slot_for(self, call: Call) -> AbstractAsyncContextManager[Permit]:
+        """The same for a call of a run with a bound or a budget of its own; `BudgetSpent` if that does not allow it."""
+        if call.tokens < 0:
             raise ValueError("a call cannot need less than nothing")
-        if estimated_tokens > self.limits.tokens_per_minute:
-            raise RequestTooLarge(estimated_tokens, limit=self.limits.tokens_per_minute)
+        if call.tokens > self.limits.tokens_per_minute:
+            raise RequestTooLarge(call.tokens, limit=self.limits.tokens_per_minute)
+        return _Slot(self, call)
+
+    def give_place_back(self, call: Call) -> None:
+        """The run of a call may begin another."""
+        if call.began_at is not None and self._loop is not None:
+            call.give_place_back(self._loop.time())
+            self._look_again()
+
+    async def _admit(self, call: Call) -> asyncio.AbstractEventLoop:
+        """Wait until the call is let through; the loop in which it was."""
         loop = self._bound()
-        began = loop.time()
-        with paused():
-            given = await self._turn(Waiter(run_id, tokens=estimated_tokens, listener=on_signal))
-        now = loop.time()
-        permit = Permit(run_id, tokens=estimated_tokens, waited=now - began, began_at=now)
-        self._held += 1
+        self._admission.enter(call, loop.time())
+        waiter = self._waiters[call] = loop.create_future()
         try:
-            yield permit
-            permit.is_over = True
-        except ModelError as error:
-            if permit.error is None:
-                permit.failed(error)
+            if self._blocked is None:
+                self._advance()
+            elif call.run.free >= 1:
+                # Nobody overtakes those who wait for the account.
+                wait, since = self._blocked
+                call.emit(wait.after(loop.time() - since))
+            if waiter.done():
+                waiter.result()
+            else:
+                with paused():
+                    await waiter
+        except BaseException:
+            self._admission.leave(call)
+            if call.grant is not None:
+                # It was let through at the moment it left.
+                await self._undo(call)
+            else:
+                self._look_again()
             raise
         finally:
-            # A call that a closed loop left behind may end when another loop's calls are counted.
-            if self._loop is loop:
-                self._held -= 1
-            await self._in_any_case(self._end(given, permit, listener=on_signal))
-
-    def _bound(self) -> asyncio.AbstractEventLoop:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            if self._loop is not None and not self._loop.is_closed() and (self._queue or self._held):
-                raise RuntimeError(
-                    "this limiter is in use on another event loop: give each loop its own, over the same RedisWindows"
-                )
-            self._loop = loop
-            self._queue = TurnQueue()
-            self._pump = None
-            self._wake = asyncio.Event()
-            self._held = 0
-            self._refused_at = -math.inf
+            self._waiters.pop(call, None)
         return loop
 
-    async def _turn(self, waiter: Waiter[_Pass]) -> _Pass:
-        if len(self._queue) >= self._max_waiting:
-            raise TooManyWaiting
-        self._queue.add(waiter)
-        if self._pump is None or self._pump.done():
-            # In a context of its own: that of whoever happens to be first would be kept with all that is in it.
-            self._pump = asyncio.get_running_loop().create_task(self._admit_all(), context=Context())
-        elif self._blocked is not None:
-            wait, since = self._blocked
-            waiter.tell(wait.after(asyncio.get_running_loop().time() - since))
-        try:
-            return await waiter.answer
-        except BaseException:
-            self._queue.remove(waiter)
-            self._wake.set()
-            if waiter.answer.done() and not waiter.answer.cancelled() and waiter.answer.exception() is None:
-                # It was let through at the moment it left.
-                await self._in_any_case(self._undo(waiter.answer.result()))
-            raise
+    async def _end(self, call: Call, permit: Permit) -> None:
+        self.answers += permit.is_answered
+        self._admission.ended(call, error=permit.error, is_answered=permit.is_answered)
+        await self._finish(call, permit.ending(stretch=1 + self._random.random() / 10))
 
-    async def _in_any_case(self, work: Coroutine[Any, Any, None]) -> None:
-        """Not even a cancellation may keep a slot."""
-        if self._is_local:
-            # Nothing in it waits, so that nothing can strike.
-            await work
+    async def _undo(self, call: Call) -> None:
+        self._admission.ended(call, error=None, is_answered=False)
+        if self._loop is not None:
+            call.give_place_back(self._loop.time())
+        await self._finish(call, _WITHDRAWN)
+
+    async def _finish(self, call: Call, ending: Ending) -> None:
+        """Tell the account that a call has ended: not even a cancellation may keep a slot."""
+        assert call.grant is not None
+        if self._local is None:
+            task = asyncio.get_running_loop().create_task(self._finish_shared(call, call.grant, ending))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            await asyncio.shield(task)
             return
-        task = asyncio.get_running_loop().create_task(work)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-        await asyncio.shield(task)
+        # Nothing here waits, so that nothing can strike.
+        self._announce(self._local.state.finish(call.grant, ending, self._local.clock()), call)
+        self._look_again()
 
-    async def _admit_all(self) -> None:
-        """Let them through in turn, for as long as anybody waits."""
+    async def _finish_shared(self, call: Call, grant: Granted, ending: Ending) -> None:
         try:
-            while self._queue:
-                self._wake.clear()
-                waiter = self._queue.first()
-                try:
-                    answer = await self._try(waiter.tokens)
-                except Exception as error:
-                    self._queue.remove(waiter)
-                    if not waiter.answer.done():
-                        waiter.answer.set_exception(_told(error))
-                    continue
-                if isinstance(answer, Wait):
-                    await self._wait(answer)
-                    continue
-                self._queue.go(waiter)
-                if waiter.answer.done():
-                    await self._undo(answer)
-                else:
-                    waiter.answer.set_result(answer)
-        finally:
-            # Only when the loop is being closed: nobody may be left waiting for a turn that never comes.
-            for waiter in list(self._queue):
-                waiter.answer.cancel()
-
-    async def _try(self, tokens: int) -> _Pass | Wait:
-        try:
-            ticket = await self._circuit.enter()
-        except CircuitOpen as refused:
-            if not refused.is_probing:
-                raise
-            return Wait(seconds=None, reason="concurrent", look_again=_PROBE_POLL)
-        try:
-            answer = await self._windows.admit(tokens)
-        except BaseException:
-            await self._circuit.left(ticket)
-            raise
-        if isinstance(answer, Granted):
-            return _Pass(answer, ticket)
-        await self._circuit.left(ticket)
-        if answer.asked_by_server and answer.seconds is not None and answer.seconds > self._longest_pause:
-            raise HeldBack(retry_after=answer.seconds, longest=self._longest_pause)
-        return answer
-
-    async def _wait(self, wait: Wait) -> None:
-        """Until the time has passed or something has changed here."""
-        for waiter in list(self._queue):
-            waiter.tell(wait)
-        known = [seconds for seconds in (wait.seconds, wait.look_again) if seconds is not None]
-        self._blocked = wait, asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(max(min(known), _SHORTEST_WAIT) if known else None):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
-        finally:
-            self._blocked = None
-
-    async def _undo(self, given: _Pass) -> None:
-        await self._windows.withdraw(given.grant)
-        await self._circuit.left(given.ticket)
-        self._wake.set()
-
-    async def _end(self, given: _Pass, permit: Permit, *, listener: Listener | None) -> None:
-        used = given.grant.tokens if permit.actual_tokens is None else permit.actual_tokens
-        try:
-            await self._windows.settle(given.grant, used)
-            if permit.error is not None:
-                await self._failed(given.ticket, permit, permit.error, listener)
-            elif permit.is_over or permit.actual_tokens is not None:
-                self._refusals_without_hint = 0
-                self._tell(await self._circuit.succeeded(given.ticket), listener)
-            else:
-                await self._circuit.left(given.ticket)
+            self._announce(await self.account.finish(grant, ending), call)
         except StoreError:
             # A reply that was paid for is worth more than the count, which stays on the safe side.
             _log.warning("a call that ended could not be told to the store that limits are shared in", exc_info=True)
         finally:
-            self._wake.set()
+            self._look_again()
 
-    async def _failed(self, ticket: Ticket, permit: Permit, error: ModelError, listener: Listener | None) -> None:
-        if error.counts_for_circuit:
-            self._tell(await self._circuit.failed(ticket), listener)
-        else:
-            await self._circuit.left(ticket)
-        pause = self._pause_after(error, began_at=permit.began_at)
-        if pause > 0:
-            await self._windows.hold(pause * (1 + self._random.random() / 10))
-
-    def _pause_after(self, error: ModelError, *, began_at: float) -> float:
-        hint = error.retry_after
-        if hint is not None and math.isfinite(hint) and hint > 0:
-            return hint
-        if error.code != "rate_limited":
-            return 0.0
-        # The server said no more than "too many": each time in a row the pause is twice as long. Calls that were under
-        # way together are refused once: who began before the last refusal has not waited for its pause yet.
-        if began_at > self._refused_at:
-            self._refusals_without_hint = min(self._refusals_without_hint + 1, 16)
-            self._refused_at = asyncio.get_running_loop().time()
-        return float(min(_LONGEST_PAUSE_OF_OUR_OWN, _FIRST_PAUSE * 2 ** max(0, self._refusals_without_hint - 1)))
-
-    def _tell(self, change: Change | None, listener: Listener | None) -> None:
-        settings = self._circuit.settings
+    def _announce(self, change: Change | None, call: Call) -> None:
+        circuit = self.account.circuit
         if change == "opened":
-            wait = round(settings.recover_after * 1000)
-            tell(listener, CircuitOpened(failures=settings.failures_to_open, retry_after_ms=wait))
+            wait = round(circuit.recover_after * 1000)
+            emit(call.run.listener, CircuitOpened(failures=circuit.failures_to_open, retry_after_ms=wait))
         elif change == "closed":
-            tell(listener, CircuitClosed())
+            emit(call.run.listener, CircuitClosed())
+
+    def _look_again(self) -> None:
+        """Something has changed: somebody may go who could not."""
+        if not self._waiters or self._loop is None or self._loop.is_closed():
+            return
+        try:
+            is_here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            is_here = False
+        if is_here:
+            # What the store is about to answer may be of before.
+            self._has_changed = True
+            self._advance()
+        else:
+            # A call that a closed loop left behind may end while another loop's calls wait.
+            self._loop.call_soon_threadsafe(self._advance)
+
+    def _advance(self) -> None:
+        """Do what the admission says until somebody has to wait."""
+        loop = self._loop
+        if self._asking is not None or loop is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._blocked = None
+        while (decision := self._admission.next(loop.time())) is not None:
+            if isinstance(decision, Ask):
+                call = decision.call
+                if self._local is None:
+                    self._has_changed = False
+                    self._asking = loop.create_task(self._ask_store(call), context=self._context)
+                    return
+                answer = self._local.state.admit(call.tokens, self._local.clock())
+                decision = self._admission.answered(call, answer, loop.time())
+            if self._must_wait(decision, loop):
+                return
+
+    async def _ask_store(self, call: Call) -> None:
+        loop = asyncio.get_running_loop()
+        answer: Granted | Wait | Exception
+        try:
+            answer = await self.account.admit(call.tokens)
+        except StoreError as error:
+            answer = LimitsUnreachable(f"{LimitsUnreachable.__doc__} {error}", retry_after=1.0)
+            answer.__cause__ = error
+        except Exception as error:
+            answer = error
+        except asyncio.CancelledError:
+            # Only when the loop is being closed: nobody may be left waiting for a turn that never comes.
+            for waiter in self._waiters.values():
+                waiter.cancel()
+            raise
+        decision = self._admission.answered(call, answer, loop.time())
+        if isinstance(decision, GiveBack):
+            await self._finish_shared(call, decision.grant, _WITHDRAWN)
+        self._asking = None
+        if not self._must_wait(decision, loop) or self._has_changed:
+            self._advance()
+
+    def _must_wait(self, decision: Decision, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether nobody can go now; those who can, or never will, are told."""
+        if isinstance(decision, Wait):
+            self._blocked = None if decision.reason is None else (decision, loop.time())
+            known = [seconds for seconds in (decision.seconds, decision.look_again) if seconds is not None]
+            if known:
+                wait = max(min(known), _SHORTEST_MOMENT if decision.reason is None else _SHORTEST_WAIT)
+                self._timer = loop.call_later(wait, self._advance, context=self._context)
+            for spending in self._admission.short_of:
+                spending.when_settled(self._look_again)
+            return True
+        if isinstance(decision, (Go, Refuse)):
+            waiter = self._waiters.get(decision.call)
+            if waiter is not None and not waiter.done():
+                if isinstance(decision, Go):
+                    waiter.set_result(None)
+                else:
+                    waiter.set_exception(decision.error)
+        return False
+
+    def _bound(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            if self._loop is not None and not self._loop.is_closed() and (self._waiters or self.held):
+                raise RuntimeError(
+                    "this limiter is in use on another event loop: give each loop its own, over the same RedisAccount"
+                )
+            self._loop = loop
+            self._admission.clear()
+            self._waiters = {}
+            self._asking = self._timer = self._blocked = None
+            self.held = 0
+        return loop
 
     def __repr__(self) -> str:
-        return f"<CentralRateLimiterService held={self._held} waiting={len(self._queue)}>"
+        return f"<CentralRateLimiterService held={self.held} waiting={self.waiting}>"
 
 
-def _told(error: Exception) -> Exception:
-    if not isinstance(error, StoreError):
-        return error
-    unreachable = LimitsUnreachable(f"{LimitsUnreachable.__doc__} {error}", retry_after=1.0)
-    unreachable.__cause__ = error
-    return unreachable
+class _Slot(AbstractAsyncContextManager[Permit]):
+    """The slot of one call."""
+
+    __slots__ = ("_call", "_limiter", "_loop", "_permit")
+
+    def __init__(self, limiter: CentralRateLimiterService, call: Call) -> None:
+        self._limiter = limiter
+        self._call = call
+
+    async def __aenter__(self) -> Permit:
+        began = asyncio.get_running_loop().time()
+        self._loop = await self._limiter._admit(self._call)
+        self._limiter.held += 1
+        self._permit = Permit(self._call, waited=self._loop.time() - began)
+        return self._permit
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        permit = self._permit
+        permit.is_over = error is None
+        if isinstance(error, ModelError) and permit.error is None:
+            permit.failed(error)
+        # A call that a closed loop left behind may end when another loop's calls are counted.
+        if self._limiter._loop is self._loop:
+            self._limiter.held -= 1
+        await self._limiter._end(self._call, permit)

@@ -1,18 +1,22 @@
--- The limits of an account that several nodes share, and the state of its circuit. One key per script, so that a
--- cluster can run it.
+-- The account that several nodes share: what it allows, what is under way, and its circuit. The rules are those of
+-- `account.py` and `circuit.py`, which say why; this file adds turns between nodes, and leases for those that die. One
+-- key per script, so that a cluster can run it.
 --
--- Keys (PREFIX is `sameas:limits:` and the name of the account)
---   PREFIX           string   MessagePack of a map, times in microseconds by this server's clock:
---                      b   buckets of the window: bucket number as text -> {requests, tokens}
---                      s   calls under way: id -> {until, bucket number}; one whose node died goes when its lease ends
---                      w   nodes that wait: node -> {since, seen}
---                      h   nobody is let through before this time
---   PREFIX :circuit  string   the circuit's state as its nodes wrote it; absent: closed, and no failures
+-- Keys (PREFIX is `sameas:limits:3:` and the name of the account)
+--   PREFIX   string   MessagePack of a map, times in microseconds by this server's clock:
+--              b   calls that ended, in buckets: bucket number as text -> {requests, tokens}
+--              s   calls under way: id -> {until, tokens, epoch, began}; one whose node died has ended when its lease ends
+--              w   nodes that wait: node -> {since, seen}
+--              h   nobody is let through before this time
+--              c   circuit: {e = epoch, f = failures, y = successes, l = last failure, o = opened, d = down since,
+--                  p = probe, u = until when the probe is believed in}; times are 0 if there is none
+--              p   pace: {a = apart, n = next, r = refusals, l = last refusal, t = counted since, k = answers}
 --
--- A call is counted in the bucket of its time, and a bucket leaves the window a whole window after its end: so the
--- limit holds for every window, at the price of one bucket's width.
+-- A call counts while it is under way, and then in the bucket of its end, which leaves a whole window later: it reached
+-- the provider somewhere in between, so the limit holds for every window there, at the price of one bucket's width.
 --
--- Replies: admit answers {0, bucket}, or {1, wait, reason}; the others 1 for done and 0 for nothing to do.
+-- Replies: admit answers {0}, or {1, wait, reason, down for}; a wait of 0 depends on the end of a call. finish answers 0,
+-- 1 if the circuit opened, 2 if it closed. renew answers 1 for done and 0 for nothing to do.
 --
 -- `-- script: prelude` is put before every other script.
 
@@ -23,32 +27,55 @@ local function now(skew)
   return time[1] * 1000000 + time[2] + (skew or 0)
 end
 
-local function load()
-  local kept = redis.call('GET', KEYS[1])
-  if not kept then return {b = {}, s = {}, w = {}, h = 0} end
-  return cmsgpack.unpack(kept)
+local function closed(epoch)
+  return {e = epoch, f = 0, y = 0, l = 0, o = 0, d = 0, p = '', u = 0}
 end
 
+local function load()
+  local kept = redis.call('GET', KEYS[1])
+  if kept then return cmsgpack.unpack(kept) end
+  return {b = {}, s = {}, w = {}, h = 0, c = closed(0), p = {a = 0, n = 0, r = 0, l = 0, t = 0, k = 0}}
+end
+
+-- A call has ended: count it until a window after this moment.
+local function count(state, at, width, requests, tokens)
+  local name = string.format('%.0f', math.floor(at / width))
+  local bucket = state.b[name] or {0, 0}
+  state.b[name] = {bucket[1] + requests, bucket[2] + tokens}
+end
+
+-- A circuit that has failures, or a server that was refused, is remembered for a day.
 local function save(state, at, keep_for)
   local left = math.max(keep_for, state.h - at)
+  if state.c.f > 0 or state.c.o > 0 or state.p.a > 0 then left = math.max(left, 86400000000) end
   redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', math.ceil(left / 1000))
 end
 
 -- script: admit
--- ARGV: id, node, tokens, requests_per_window, tokens_per_window, max_concurrent, window, buckets, lease, SKEW
+-- ARGV: id, node, tokens, requests_per_window, tokens_per_window, max_concurrent, window, buckets, lease, recover_after,
+-- SKEW
 local id, node, tokens = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local most_requests, most_tokens, most_calls = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local window, lease = tonumber(ARGV[7]), tonumber(ARGV[9])
+local window, lease, recover_after = tonumber(ARGV[7]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local width = window / tonumber(ARGV[8])
 -- A node that has waited for so long goes before those that came after it; one not seen for so long has gone away.
 local PATIENCE, AWAY = 1000000, 3000000
-local at = now(ARGV[10])
+local at = now(ARGV[11])
 local state = load()
+local circuit, pace = state.c, state.p
 
 -- The call was let through and the reply got lost.
-if state.s[id] then return {0, state.s[id][2]} end
+if state.s[id] then return {0} end
 
-local requests, used, numbers = 0, 0, {}
+local requests, used, calls, numbers = 0, 0, 0, {}
+for name, call in pairs(state.s) do
+  if call[1] <= at then
+    state.s[name] = nil
+    count(state, at, width, 1, call[2])
+  else
+    requests, used, calls = requests + 1, used + call[2], calls + 1
+  end
+end
 for name, bucket in pairs(state.b) do
   local number = tonumber(name)
   if (number + 1) * width + window <= at then
@@ -57,10 +84,6 @@ for name, bucket in pairs(state.b) do
     requests, used = requests + bucket[1], used + bucket[2]
     numbers[#numbers + 1] = number
   end
-end
-local calls = 0
-for name, call in pairs(state.s) do
-  if call[1] <= at then state.s[name] = nil else calls = calls + 1 end
 end
 local mine = state.w[node] or {at, at}
 local is_overtaking = false
@@ -72,8 +95,16 @@ for name, other in pairs(state.w) do
   end
 end
 
-local wait, reason = 0, nil
-if state.h > at then
+local wait, reason, down_for = 0, nil, 0
+if pace.n > at then
+  wait, reason = pace.n - at, 'held'
+elseif pace.r > 0 and calls > 0 then
+  reason = 'held'
+elseif circuit.o > 0 and circuit.o + recover_after > at then
+  wait, reason, down_for = circuit.o + recover_after - at, 'server', at - circuit.d
+elseif circuit.o > 0 and circuit.p ~= '' and circuit.u > at then
+  reason = 'probe'
+elseif state.h > at then
   wait, reason = state.h - at, 'held'
 elseif is_overtaking then
   reason = 'turn'
@@ -85,38 +116,73 @@ elseif requests >= most_requests or used + tokens > most_tokens then
   for _, number in ipairs(numbers) do
     local bucket = state.b[string.format('%.0f', number)]
     requests, used = requests - bucket[1], used - bucket[2]
-    wait = (number + 1) * width + window - at
-    if requests < most_requests and used + tokens <= most_tokens then break end
+    if requests < most_requests and used + tokens <= most_tokens then
+      wait = (number + 1) * width + window - at
+      break
+    end
   end
 end
 if reason then
   state.w[node] = {mine[1], at}
   save(state, at, window * 2 + lease)
-  return {1, math.ceil(wait), reason}
+  return {1, math.ceil(wait), reason, down_for}
 end
 
-local number = math.floor(at / width)
-local name = string.format('%.0f', number)
-local bucket = state.b[name] or {0, 0}
-state.b[name] = {bucket[1] + 1, bucket[2] + tokens}
-state.s[id] = {at + lease, number}
+if circuit.o > 0 then circuit.p, circuit.u = id, at + recover_after end
+if pace.a > 0 then pace.n = at + pace.a end
+state.s[id] = {at + lease, tokens, circuit.e, at}
 state.w[node] = nil
 save(state, at, window * 2 + lease)
-return {0, number}
+return {0}
 
 -- script: finish
--- The call has ended, or was never made. ARGV: id, requests to take back, tokens to add, window, lease, SKEW
-local state = load()
+-- ARGV: id, verdict, tokens, pause, stretch, window, buckets, lease, failures_to_open, successes_to_close,
+-- together_within, SKEW
+local FIRST_PAUSE, LONGEST_PAUSE, CLOSER, NEARLY_NOTHING = 1000000, 30000000, 0.95, 1000
+local state, verdict = load(), ARGV[2]
 local call = state.s[ARGV[1]]
 if not call then return 0 end
 state.s[ARGV[1]] = nil
-local bucket = state.b[string.format('%.0f', call[2])]
-if bucket then
-  bucket[1] = bucket[1] - tonumber(ARGV[2])
-  bucket[2] = bucket[2] + tonumber(ARGV[3])
+local at, window, pause = now(ARGV[12]), tonumber(ARGV[6]), tonumber(ARGV[4])
+local circuit, pace, changed = state.c, state.p, 0
+local is_told = call[3] == circuit.e
+local is_probe = is_told and circuit.p == ARGV[1]
+if verdict ~= 'withdrawn' then count(state, at, window / tonumber(ARGV[7]), 1, tonumber(ARGV[3])) end
+
+if verdict == 'refused' and pause == 0 then
+  if call[4] > pace.l then
+    pace.r, pace.l = math.min(pace.r + 1, 16), at
+    if pace.t > 0 and pace.k > 0 then pace.a = math.min(LONGEST_PAUSE, math.max(2 * pace.a, (at - pace.t) / pace.k)) end
+    if pace.t == 0 or pace.k > 0 then pace.t, pace.k = at, 0 end
+  end
+  pause = math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ^ math.max(0, pace.r - 1)) * tonumber(ARGV[5])
 end
-save(state, now(ARGV[6]), tonumber(ARGV[4]) * 2 + tonumber(ARGV[5]))
-return 1
+if pause > 0 then state.h = math.max(state.h, at + pause) end
+
+if verdict == 'answered' then
+  pace.r, pace.k = 0, pace.k + 1
+  pace.a = pace.a > NEARLY_NOTHING and pace.a * CLOSER or 0
+  if is_told and circuit.o == 0 then
+    circuit.f, circuit.l = 0, 0
+  elseif is_probe then
+    circuit.y, circuit.p = circuit.y + 1, ''
+    if circuit.y >= tonumber(ARGV[10]) then state.c, changed = closed(circuit.e + 1), 2 end
+  end
+elseif verdict == 'failed' then
+  local opens = is_probe
+  if is_told and circuit.o == 0 and (circuit.l == 0 or call[4] >= circuit.l + ARGV[11]) then
+    circuit.f, circuit.l = circuit.f + 1, at
+    opens = circuit.f >= tonumber(ARGV[9])
+  end
+  if opens then
+    state.c, changed = closed(circuit.e + 1), 1
+    state.c.o, state.c.d = at, circuit.d > 0 and circuit.d or at
+  end
+elseif is_probe then
+  circuit.p = ''
+end
+save(state, at, window * 2 + tonumber(ARGV[8]))
+return changed
 
 -- script: renew
 -- The calls are still under way. ARGV: window, lease, SKEW or 0, ids
@@ -132,25 +198,8 @@ end
 if found == 1 then save(state, at, ARGV[1] * 2 + ARGV[2]) end
 return found
 
--- script: hold
--- Nobody is let through for so long. ARGV: microseconds, window, lease, SKEW
-local at = now(ARGV[4])
-local state = load()
-if state.h >= at + ARGV[1] then return 0 end
-state.h = at + ARGV[1]
-save(state, at, ARGV[2] * 2 + ARGV[3])
-return 1
-
--- script: look
--- The circuit: its state and the time. ARGV: SKEW
-return {redis.call('GET', KEYS[1]) or '', now(ARGV[1])}
-
--- script: swap
--- Change the circuit if it is still as it was. ARGV: old, new, milliseconds to keep it
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
-if ARGV[2] == '' then
-  redis.call('DEL', KEYS[1])
-else
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-end
-return 1
+-- script: phase
+-- 0 if the circuit is closed, 1 if it is open, 2 if it is half open. ARGV: recover_after, SKEW
+local circuit = load().c
+if circuit.o == 0 then return 0 end
+return now(ARGV[2]) < circuit.o + ARGV[1] and 1 or 2

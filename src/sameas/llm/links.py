@@ -3,20 +3,47 @@
 Rule: the clients' own retries are off, and neither keys nor addresses are looked for in the environment.
 """
 
+import hashlib
+from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import field
 
-from sameas.llm.address import ModelAddress
+from sameas.llm.address import ModelAddress, Provider
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
     from pydantic_ai import models as provided
     from pydantic_ai.profiles.openai import OpenAIModelProfile
 
+    from sameas.llm.batches import Batches
+
 # Whoever limits the rate decides how many connections there are.
 KEPT_CONNECTIONS = 100
+_PROMPTS_KEPT = 1_000
+
+
+class PromptsSeen:
+    """The first parts of prompts that were sent of late, by digest: one that comes again is worth a provider's cache.
+
+    Writing to a cache costs more than reading once: with a large ontology most prompts come once only.
+    """
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
+
+    def comes_again(self, text: str) -> bool:
+        """Note a prompt; whether it was sent before."""
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = digest in self._seen
+        self._seen[digest] = None
+        self._seen.move_to_end(digest)
+        if len(self._seen) > _PROMPTS_KEPT:
+            self._seen.popitem(last=False)
+        return known
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -28,15 +55,23 @@ class Link(msgspec.Struct, frozen=True):
     """On OpenAI's interface, what the schemas become, by name and text: a run has few and asks often."""
     effort: str | None = None
     """What the server is told about thinking, where the client does not know how."""
+    provider: Provider = "compatible"
+    prompts: PromptsSeen = field(default_factory=PromptsSeen)
 
 
-def open_link(address: ModelAddress, *, api_key: str | None, timeout: float) -> Link:
+def open_link(address: ModelAddress, *, api_key: str | None, timeout: float, batches: "Batches | None" = None) -> Link:
     """A client for the running loop; loading its package takes seconds the first time."""
     from httpx2 import Limits
 
+    from sameas.llm.ollama_client import OllamaClient
     from sameas.llm.reply_client import ReplyClient, tls
 
-    client = ReplyClient(
+    kind: Callable[..., ReplyClient] = OllamaClient if address.provider == "ollama" else ReplyClient
+    if batches is not None:
+        from sameas.llm.batch_client import BatchClient
+
+        kind = partial(BatchClient, batches=batches)
+    client = kind(
         timeout=timeout,
         verify=tls(),
         limits=Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
@@ -50,6 +85,7 @@ def open_link(address: ModelAddress, *, api_key: str | None, timeout: float) -> 
         opener(address, key, client),
         {} if opener is _open_openai else None,
         "none" if address.provider == "ollama" else None,
+        address.provider,
     )
 
 

@@ -7,6 +7,7 @@ it is forgotten, or for a retention.
 """
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Final
 
 import msgspec
@@ -24,10 +25,14 @@ from sameas.once.errors import InProgress, OutcomeUnknown, Superseded
 SCOPE: Final = "model-call"
 # Longer than a call may wait for the limiter and try again, so that nobody pays because somebody else had to wait.
 WAIT_FOR: Final = 900.0
-# What is sent besides the ask, by the adapters: a change there makes other replies.
+# What is sent besides the ask, by the adapters: a change there makes other replies. Ollama has an interface of its own.
 WIRE_VERSION: Final = 1
+OLLAMA_WIRE_VERSION: Final = 2
 
 Check = Callable[[Reply], bool]
+
+# Told the key of every call that a run asks for, so that whoever deletes the run finds the replies.
+NOTE_CALL: ContextVar[Callable[[str], Awaitable[None] | None] | None] = ContextVar("sameas_note_call", default=None)
 
 
 class Remembered(msgspec.Struct, frozen=True):
@@ -56,6 +61,9 @@ class CallMemo:
         Without `is_valid` any reply is kept that the model ended of its own accord.
         """
         made: list[Reply] = []
+        key, note = call_key(model, ask), NOTE_CALL.get()
+        if note is not None and (noting := note(key)) is not None:
+            await noting
 
         async def work(_: Context) -> Reply:
             reply = await call()
@@ -68,7 +76,7 @@ class CallMemo:
             record = await self._engine.record(
                 work,
                 scope=SCOPE,
-                key=call_key(model, ask),
+                key=key,
                 namespace="content",
                 tenant=self._tenant,
                 retention=self._retention,
@@ -86,7 +94,7 @@ class CallMemo:
                 "The same call is being made elsewhere and takes too long; try again later.",
                 retry_after=error.retry_after,
             ) from error
-        return Remembered(record.result, was_kept=not made)
+        return Remembered(record.answer(), was_kept=not made)
 
     async def find(self, model: str, ask: Ask) -> Reply | None:
         """The reply that is kept, without asking anybody."""
@@ -117,10 +125,13 @@ def _is_whole(reply: Reply) -> bool:
 def call_key(model: str, ask: Ask) -> str:
     """The identity of a call."""
     said = [part for message in ask.messages for part in (message.role, message.content)]
-    limits = (str(ask.max_output_tokens), str(float(ask.temperature)), str(ask.sample))
+    limits = [str(ask.max_output_tokens), str(float(ask.temperature)), str(ask.sample)]
+    if ask.effort is not None:
+        limits.append(f"effort {ask.effort}")
     # The schema as text: models write the parts of an object in the order in which the schema names them.
+    version = OLLAMA_WIRE_VERSION if model.startswith("ollama:") else WIRE_VERSION
     try:
-        sent = join(str(WIRE_VERSION), model, ask.schema_name, schema_text(ask.schema), *limits, *said)
+        sent = join(str(version), model, ask.schema_name, schema_text(ask.schema), *limits, *said)
     except UnicodeEncodeError:
         raise NotCanonical("holds a lone surrogate, which cannot be sent", "ask") from None
     return "sha256-" + sha256_hex(sent)

@@ -2,25 +2,38 @@
 
 Rule: an `Ask` is exactly what is sent, so that equal asks to equally named models may share one reply. A model's name
 is its identity in keys and holds neither a secret nor an address. A reply is text that nobody has believed yet: who
-asked validates it. Whatever a provider does wrong is a `ModelError` with one of eight codes; other exceptions are bugs.
+asked validates it. Whatever a provider does wrong is a `ModelError` with one of ten codes; other exceptions are bugs.
 """
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from sameas.llm.prices import Price
 from sameas.once.errors import SameasError
 
+if TYPE_CHECKING:
+    from sameas.llm.batches import Batches
+
 Role: TypeAlias = Literal["system", "user", "assistant"]
 Finish: TypeAlias = Literal["stop", "length", "refusal", "other"]
+Effort: TypeAlias = Literal["minimal", "low", "medium", "high"]
 Code: TypeAlias = Literal[
-    "rate_limited", "overloaded", "server", "network", "timeout", "bad_request", "auth", "malformed"
+    "rate_limited",
+    "overloaded",
+    "server",
+    "network",
+    "timeout",
+    "bad_request",
+    "auth",
+    "not_found",
+    "unreachable",
+    "malformed",
 ]
 
-# Longer than any stage's hard limit, which ends a call first; this one catches what is asked outside of a stage.
+# Longer than any stage's attempt, which ends a call first; this one catches what is asked outside of a stage.
 DEFAULT_TIMEOUT = 120.0
 
 
@@ -40,6 +53,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int
     temperature: float = 0.0
     sample: int = 0
+    effort: Effort | None = None
+    """How long the model may think; None is as little as it can."""
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -64,6 +79,10 @@ class Usage(msgspec.Struct, frozen=True):
     input_tokens: int
     output_tokens: int
     reported: bool
+    cached_tokens: int = 0
+    """Of those that went in: read from the provider's cache of prompts."""
+    cache_write_tokens: int = 0
+    """Of those that went in: written to it."""
 
     @property
     def total_tokens(self) -> int:
@@ -84,6 +103,7 @@ class Kind(msgspec.Struct, frozen=True):
 
     is_retryable: bool
     counts_for_circuit: bool
+    ends_run: bool = False
 
 
 # A 429 is a server that works and says so; the limiter waits for it, and the circuit is for those that do not work.
@@ -96,7 +116,9 @@ KINDS: Mapping[Code, Kind] = MappingProxyType(
         "timeout": Kind(is_retryable=True, counts_for_circuit=True),
         "malformed": Kind(is_retryable=True, counts_for_circuit=True),
         "bad_request": Kind(is_retryable=False, counts_for_circuit=False),
-        "auth": Kind(is_retryable=False, counts_for_circuit=False),
+        "auth": Kind(is_retryable=False, counts_for_circuit=False, ends_run=True),
+        "not_found": Kind(is_retryable=False, counts_for_circuit=False, ends_run=True),
+        "unreachable": Kind(is_retryable=False, counts_for_circuit=False, ends_run=True),
     }
 )
 
@@ -125,6 +147,11 @@ class ModelError(SameasError):
     def counts_for_circuit(self) -> bool:
         """Whether it is a sign that the server is down, rather than that the ask was wrong or too early."""
         return KINDS[self.code].counts_for_circuit
+
+    @property
+    def ends_run(self) -> bool:
+        """Whether no other ask would fare better: the key, the name or the address of the model is wrong."""
+        return KINDS[self.code].ends_run
 
 
 class Model(Protocol):
@@ -171,6 +198,7 @@ def open_model(
     price: Price | None = None,
     stream: bool = False,
     when_loaded: Callable[[], object] | None = None,
+    batches: "Batches | None" = None,
 ) -> Model:
     """A model by what a person types: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`, or
     `http://host:port/v1#NAME` for vLLM and every other server with OpenAI's interface.
@@ -179,10 +207,18 @@ def open_model(
     `price` stands in for the table's. With `stream` the server is asked to send its answer piece by piece, for proxies
     that end a connection on which nothing moves; the answer is the same. `when_loaded` is called once the provider's
     package is there: with `gc.freeze` a process of its own never looks through that package for garbage, which
-    otherwise holds every call up for a tenth of a second now and then.
+    otherwise holds every call up for a tenth of a second now and then. With `batches` questions are handed in together
+    and answered within a day, for half of the price: give `timeout` and whoever asks as much time.
     """
     from sameas.llm.adapters import open_model as opened
 
     return opened(
-        address, api_key=api_key, timeout=timeout, url=url, price=price, stream=stream, when_loaded=when_loaded
+        address,
+        api_key=api_key,
+        timeout=timeout,
+        url=url,
+        price=price,
+        stream=stream,
+        when_loaded=when_loaded,
+        batches=batches,
     )

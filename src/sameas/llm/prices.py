@@ -22,18 +22,40 @@ _RELEASE = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """US dollars per million tokens that go in and come out."""
+    """US dollars per million tokens that go in and come out; `cached` for those that the provider read from its cache
+    of prompts, `cache_write` for those that it wrote there. Without these two they cost what all input costs.
+    """
 
     input: Decimal
     output: Decimal
+    cached: Decimal | None = None
+    cache_write: Decimal | None = None
 
     def __post_init__(self) -> None:
-        if not all(part.is_finite() and part >= 0 for part in (self.input, self.output)):
+        parts = (self.input, self.output, self.cached, self.cache_write)
+        if not all(part is None or (part.is_finite() and part >= 0) for part in parts):
             raise ValueError("a price must be a number that is not negative")
 
-    def cost(self, *, input_tokens: int, output_tokens: int) -> Decimal:
-        """What so many tokens cost, in US dollars."""
-        return (self.input * input_tokens + self.output * output_tokens) / MILLION
+    def cost(
+        self, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0, cache_write_tokens: int = 0
+    ) -> Decimal:
+        """What so many tokens cost, in US dollars; cached and written ones are among those that go in."""
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_write is None else self.cache_write
+        plain = input_tokens - cached_tokens - cache_write_tokens
+        goes_in = self.input * plain + cached * cached_tokens + written * cache_write_tokens
+        return (goes_in + self.output * output_tokens) / MILLION
+
+    def most(self, *, input_tokens: int, output_tokens: int) -> Decimal:
+        """What so many tokens cost if the provider writes all of the prompt to its cache, where that costs more."""
+        dearest = max(self.input, self.cache_write or self.input)
+        return (dearest * input_tokens + self.output * output_tokens) / MILLION
+
+    @property
+    def half(self) -> "Price":
+        """That of a batch, which OpenAI and Anthropic do at half the price."""
+        halved = (None if part is None else part / 2 for part in (self.cached, self.cache_write))
+        return Price(self.input / 2, self.output / 2, *halved)
 
 
 class PriceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

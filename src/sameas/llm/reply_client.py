@@ -96,7 +96,10 @@ def _is_whole(usage: Any, counts: tuple[str, ...]) -> bool:
 
 
 def _has_no_negative(usage: Mapping[str, Any]) -> bool:
-    return all(not isinstance(value, int | float) or value >= 0 for value in usage.values())
+    return all(
+        _has_no_negative(value) if isinstance(value, dict) else not isinstance(value, int | float) or value >= 0
+        for value in usage.values()
+    )
 
 
 def _is_count(value: Any) -> bool:

@@ -1,5 +1,6 @@
 """An ask in the words of pydantic-ai: messages, settings and parameters."""
 
+import hashlib
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sameas.llm.links import Link
@@ -28,14 +29,20 @@ def request_of(ask: Ask, link: Link, *, timeout: float, refused: frozenset[Part]
 
     model = link.model
     # Reading a text takes no long thoughts, and they would use up the tokens of the reply.
-    settings = ModelSettings(max_tokens=ask.max_output_tokens, seed=ask.sample, timeout=timeout, thinking=False)
+    settings = ModelSettings(
+        max_tokens=ask.max_output_tokens, seed=ask.sample, timeout=timeout, thinking=ask.effort or False
+    )
+    _use_prompt_cache(settings, ask, link)
     if not any(model.profile.get(mark) for mark in _WITHOUT_TEMPERATURE):
         settings["temperature"] = ask.temperature
     # A model that cannot be held to a schema is told of it instead; whoever asks validates either way.
     is_native = bool(model.profile.get("supports_json_schema_output", False))
     extra: dict[str, Any] = {}
-    if link.effort is not None and "reasoning_effort" not in refused:
-        extra["reasoning_effort"] = link.effort
+    effort = link.effort
+    if ask.effort is not None and link.provider in ("ollama", "compatible"):
+        effort = ask.effort
+    if effort is not None and "reasoning_effort" not in refused:
+        extra["reasoning_effort"] = effort
     told: tuple[Message, ...] = ()
     parameters = ModelRequestParameters(
         output_mode="native" if is_native else "prompted",
@@ -56,6 +63,18 @@ def request_of(ask: Ask, link: Link, *, timeout: float, refused: frozenset[Part]
     if extra:
         settings["extra_body"] = extra
     return _messages(told + ask.messages), settings, parameters
+
+
+def _use_prompt_cache(settings: Any, ask: Ask, link: Link) -> None:
+    """Have the provider keep the first part of the prompt, which is the same for many chunks."""
+    first = ask.messages[0]
+    if first.role != "system":
+        return
+    if link.provider == "openai":
+        # It caches by itself; the key leads equal prompts to the same machine.
+        settings["openai_prompt_cache_key"] = hashlib.sha256(first.content.encode("utf-8", "replace")).hexdigest()[:32]
+    elif link.provider == "anthropic" and link.prompts.comes_again(first.content):
+        settings["anthropic_cache_instructions"] = True
 
 
 def _format_of(

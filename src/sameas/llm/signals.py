@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-LimitReason: TypeAlias = Literal["tokens", "requests", "concurrent"]
+LimitReason: TypeAlias = Literal["tokens", "requests", "concurrent", "server"]
+"""What a call waits for; `server` is one that failed too often and is left alone for a while."""
 
 _log = logging.getLogger("sameas.llm")
 
@@ -67,7 +68,7 @@ Signal: TypeAlias = RateLimited | BudgetWarning | CircuitOpened | CircuitClosed 
 Listener: TypeAlias = Callable[[Signal], None]
 
 
-def tell(listener: Listener | None, signal: Signal) -> None:
+def emit(listener: Listener | None, signal: Signal) -> None:
     """Tell whoever listens."""
     if listener is None:
         return

@@ -1,8 +1,9 @@
-"""Asks a model on behalf of one run: memo, then budget, then limiter, then the stage's time, then the model.
+"""Asks a model on behalf of one run: memo, then admission (place, money, limits), the stage's time, and the model.
 
 Rule: what is remembered costs nothing; what is asked was reserved first and is settled with what it used, whether it
 was answered, failed or cancelled. A failure that may pass is tried again after a jittered wait, inside the stage's
-time and never in vain. The supervisor names how the run ended; it never decides what a result is worth.
+time and never in vain; so is a call that is stuck, because an attempt has less time than its stage. The supervisor
+names how the run ended; it never decides what a result is worth, nor when a call may go.
 """
 
 import asyncio
@@ -14,14 +15,15 @@ from typing import cast
 
 import msgspec
 
-from sameas.llm.budget import Reservation, TokenBudgetService
+from sameas.llm.admission import Call, RunCalls
+from sameas.llm.budget import TokenBudgetService
 from sameas.llm.errors import CallRefused
-from sameas.llm.ledger import UsageLedger, UsageReport, UsageRow, cost_of
+from sameas.llm.ledger import RunOutcome, UsageLedger, UsageReport, UsageRow, cost_of, most_cost_of, name_outcome
 from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.lingering import LingeringCalls, sent_call
 from sameas.llm.memo import CallMemo, Check
 from sameas.llm.models import Ask, Model, ModelError, Openable, Reply, Usage
-from sameas.llm.outcomes import RunOutcome, name_outcome
-from sameas.llm.signals import Listener, MemoHit, Retrying, tell
+from sameas.llm.signals import Listener, MemoHit, Retrying, emit
 from sameas.llm.timeouts import (
     STAGES,
     StageName,
@@ -29,14 +31,14 @@ from sameas.llm.timeouts import (
     StageTimeoutService,
     hard_limit_passed,
     paused,
+    soft_seconds,
     time_left,
     working,
 )
-from sameas.llm.turns import Turn, Turns
 from sameas.llm.usage import count_input
 
 # Tokens of what is said to a model about a reply that cannot be used.
-_AROUND_REPAIR = 300
+AROUND_REPAIR = 300
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +69,13 @@ class RequestSupervisor:
     """The calls of one run.
 
     `retries` is how often a failed call is made again; calls that the server refused only for being too many
-    (`rate_limited`) have `patience` of their own, because the limiter makes them wait. `timeouts` apply where no stage
-    is timing the work already, as the pipeline does. `at_once` bounds the calls under way, so that more may be got
-    ready: who waits for its turn has its ask looked up, claimed and counted, and has reserved nothing yet. `on_spent`
-    is told the accounts of a stage whenever they change, with the calls under way in them.
+    (`rate_limited`) have `patience` of their own, because the limiter makes them wait: so many refusals while nobody
+    else is answered either. `attempt_seconds` bounds one attempt; without it that is the stage's soft limit, and what
+    is left until the hard one is for asking again. `timeouts` apply where no stage is timing the work already, as the
+    pipeline does. `at_once` bounds the calls under way, so that more may be got ready: who waits for its turn has its
+    ask looked up, claimed and counted, and has reserved nothing yet. `on_spent` is told the accounts of a stage
+    whenever they change, with the calls under way in them. With `lingering` a call that was sent may end after its
+    caller was interrupted.
     """
 
     def __init__(
@@ -86,12 +91,16 @@ class RequestSupervisor:
         retries: int = 2,
         patience: int = 8,
         backoff: Backoff | None = None,
+        attempt_seconds: float | None = None,
         random: Random | None = None,
         at_once: int | None = None,
         on_spent: Callable[[UsageRow], None] | None = None,
+        lingering: LingeringCalls | None = None,
     ) -> None:
         if retries < 0 or patience < 0:
             raise ValueError("retries and patience must not be negative")
+        if attempt_seconds is not None and not attempt_seconds > 0:
+            raise ValueError("attempt_seconds must be positive")
         if budget is not None and budget.cost_limit is not None and model.price is None:
             raise ValueError(
                 f"a cost limit needs a price, and that of {model.name} is not known: limit its tokens instead"
@@ -99,20 +108,20 @@ class RequestSupervisor:
         self.model = model
         self._limiter = limiter
         self._budget = budget
+        self._run = RunCalls(run_id, at_once=at_once, budget=budget, on_signal=on_signal)
         self._memo = memo
         self._timeouts = timeouts or StageTimeoutService()
-        self._run_id = run_id
         self._listener = on_signal
         self._retries = retries
         self._patience = patience
         self._backoff = backoff or Backoff()
+        self._attempt_seconds = attempt_seconds
         self._random = random or Random()
         self._ledger = UsageLedger(on_change=on_spent)
         self._stopped_by: set[str] = set()
-        self._locked_out: ModelError | None = None
         self._opening = asyncio.Lock()
         self._is_open = False
-        self._turns = Turns(at_once)
+        self._lingering = lingering
 
     @property
     def usage(self) -> UsageReport:
@@ -136,15 +145,16 @@ class RequestSupervisor:
         """
         if stage not in STAGES:
             raise ValueError(f"no such stage: {stage}; the stages are {', '.join(STAGES)}")
-        turn = Turn(self._turns)
+        made: list[Call] = []
         try:
             if self._memo is None:
-                return await self._timed(stage, ask, turn, repair_tokens)
+                return await self._timed(stage, ask, made, repair_tokens)
             # Another process may be asking the same and wait at its limiter: that is no work of this stage.
             with paused():
-                remembered = await self._memo.ask(
-                    self.model.name, ask, lambda: self._timed(stage, ask, turn, repair_tokens), is_valid=is_valid
+                kept = self._memo.ask(
+                    self.model.name, ask, lambda: self._timed(stage, ask, made, repair_tokens), is_valid=is_valid
                 )
+                remembered = await (kept if self._lingering is None else self._lingering.see_through(kept))
         except (ModelError, CallRefused) as error:
             self._stopped_by.add(error.code)
             raise
@@ -152,11 +162,12 @@ class RequestSupervisor:
             self._stopped_by.add("stage_timed_out")
             raise
         finally:
-            turn.give_back()
+            for call in made:
+                self._limiter.give_place_back(call)
         reply = remembered.reply
         if remembered.was_kept:
             self._ledger.saved(stage, self.model.name, usage=reply.usage, price=self.model.price)
-            tell(self._listener, MemoHit(stage=stage, model=self.model.name, tokens=reply.usage.total_tokens))
+            emit(self._listener, MemoHit(stage=stage, model=self.model.name, tokens=reply.usage.total_tokens))
         return reply
 
     async def forget(self, ask: Ask) -> None:
@@ -170,30 +181,35 @@ class RequestSupervisor:
             entities=entities, relations=relations, ended_early=bool(self._stopped_by), is_fallback=is_fallback
         )
 
-    async def _timed(self, stage: str, ask: Ask, turn: Turn, repair_tokens: int | None) -> Reply:
+    async def _timed(self, stage: str, ask: Ask, made: list[Call], repair_tokens: int | None) -> Reply:
         if time_left() is not None:
-            return await self._tries(stage, ask, turn, repair_tokens)
+            return await self._tries(stage, ask, made, repair_tokens)
         return await self._timeouts.with_timeout(
-            cast("StageName", stage), lambda: self._tries(stage, ask, turn, repair_tokens)
+            cast("StageName", stage), lambda: self._tries(stage, ask, made, repair_tokens)
         )
 
-    async def _tries(self, stage: str, ask: Ask, turn: Turn, repair_tokens: int | None) -> Reply:
+    async def _tries(self, stage: str, ask: Ask, made: list[Call], repair_tokens: int | None) -> Reply:
+        """The reply of the first try that has one; that call, which keeps its place, is added to those made."""
         if not self._is_open:
             await self._open(self.model)
         plan = self._planned(stage, ask)
         if self._budget is not None and repair_tokens is not None:
-            # A repair shows the reply again and says what is wrong with it.
-            repair = plan.tokens + _AROUND_REPAIR + repair_tokens
-            self._budget.provide(stage, plan.tokens + self._retries * plan.input_tokens + repair)
+            # A repair shows the reply again and says what is wrong with it; a try that failed may cost as much as any.
+            repair = plan.tokens + AROUND_REPAIR + repair_tokens
+            self._budget.provide(stage, (self._retries + 1) * (plan.tokens + repair))
         failures = refusals = 0
+        answers = self._limiter.answers
         while True:
+            call = Call(self._run, tokens=plan.tokens, cost=plan.cost, stage=stage, model=self.model.name)
+            made.append(call)
             try:
-                async with turn.taken():
-                    self._refuse_if_locked_out()
-                    return await self._try(plan)
+                return await self._try(plan, call)
             except ModelError as error:
+                self._limiter.give_place_back(made.pop())
                 if error.code == "rate_limited":
-                    refusals += 1
+                    # A server that answers others will answer this one too.
+                    refusals = refusals + 1 if answers == self._limiter.answers else 1
+                    answers = self._limiter.answers
                 else:
                     failures += 1
                 # What the server asked for is waited for at the limiter, together with everybody else.
@@ -213,64 +229,63 @@ class RequestSupervisor:
                 await model.open()
             self._is_open = True
 
-    def _refuse_if_locked_out(self) -> None:
-        if self._locked_out is not None:
-            raise ModelError(str(self._locked_out), code="auth")
-
     def _planned(self, stage: str, ask: Ask) -> _Plan:
         input_tokens = count_input(ask, count=self.model.count_tokens)
         most = Usage(input_tokens, ask.max_output_tokens, reported=False)
-        cost = cost_of(most, self.model.price) or Decimal(0)
+        cost = most_cost_of(most.input_tokens, most.output_tokens, self.model.price) or Decimal(0)
         return _Plan(stage=stage, ask=ask, input_tokens=input_tokens, tokens=most.total_tokens, cost=cost)
 
-    async def _try(self, plan: _Plan) -> Reply:
-        reservation = None if self._budget is None else await self._reserved(self._budget, plan)
+    async def _try(self, plan: _Plan, call: Call) -> Reply:
+        async with self._limiter.slot_for(call) as permit:
+            sent = Usage(plan.input_tokens, 0, reported=False)
+            begun = self._ledger.began(plan.stage, self.model.name, sent=sent, price=self.model.price)
+            settle = partial(self._settle, begun, call, waited=permit.waited_seconds)
+            try:
+                with working(), sent_call():
+                    reply = await self._answer(plan, sent)
+            except ModelError as error:
+                settle(error.usage, has_reply=False)
+                if (unreachable := self._unreachable(error)) is not None:
+                    raise unreachable from error
+                raise
+            except asyncio.CancelledError:
+                # What was sent was read, as far as anybody knows.
+                if hard_limit_passed():
+                    permit.failed(ModelError("no reply within the stage's time", code="timeout", usage=sent))
+                settle(sent, has_reply=False)
+                raise
+            # As a provider counts it: what went in, and what might have come out.
+            permit.reconcile(max(reply.usage.total_tokens, reply.usage.input_tokens + plan.ask.max_output_tokens))
+            settle(reply.usage, has_reply=True)
+            return reply
+
+    async def _answer(self, plan: _Plan, sent: Usage) -> Reply:
+        """The reply of one attempt, which is given up before its stage is."""
+        seconds = self._attempt_seconds or soft_seconds()
+        scope = asyncio.timeout(seconds)
         try:
-            async with self._limiter.slot(self._run_id, plan.tokens, on_signal=self._listener) as permit:
-                sent = Usage(plan.input_tokens, 0, reported=False)
-                begun = self._ledger.began(plan.stage, self.model.name, sent=sent, price=self.model.price)
-                settle = partial(self._settle, begun, reservation, waited=permit.waited_seconds)
-                try:
-                    with working():
-                        reply = await self.model.ask(plan.ask)
-                except ModelError as error:
-                    # Whoever waits for a turn would be refused for the same reason.
-                    if error.code == "auth":
-                        self._locked_out = error
-                    settle(error.usage, has_reply=False)
-                    raise
-                except asyncio.CancelledError:
-                    # What was sent was read, as far as anybody knows.
-                    if hard_limit_passed():
-                        permit.failed(ModelError("no reply within the stage's time", code="timeout", usage=sent))
-                    settle(sent, has_reply=False)
-                    raise
-                permit.reconcile(reply.usage.total_tokens)
-                settle(reply.usage, has_reply=True)
-                return reply
-        finally:
-            if reservation is not None:
-                # Nothing if it was settled; else the call was never made.
-                reservation.release()
+            async with scope:
+                return await self.model.ask(plan.ask)
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            message = f"{self.model.name}: no answer within {seconds:g} s; give it more time, or ask for less"
+            raise ModelError(message, code="timeout", usage=sent) from None
 
-    async def _reserved(self, budget: TokenBudgetService, plan: _Plan) -> Reservation:
-        # Nobody is refused for what calls under way have only set aside.
-        stage, tokens, cost = plan.stage, plan.tokens, plan.cost
-        while not budget.can_afford(stage, tokens, cost=cost) and budget.may_afford_later(stage, tokens, cost=cost):
-            with paused():
-                await budget.next_settled()
-        return budget.reserve(stage, tokens, cost=cost)
+    def _unreachable(self, error: ModelError) -> ModelError | None:
+        """The error if nothing was sent and nobody was ever answered: the address is wrong, or nobody is at home."""
+        if error.code == "network" and error.usage is None and not self._limiter.answers:
+            return ModelError(str(error), code="unreachable")
+        return None
 
-    def _settle(
-        self, begun: UsageRow, reservation: Reservation | None, usage: Usage | None, *, waited: float, has_reply: bool
-    ) -> None:
+    def _settle(self, begun: UsageRow, call: Call, usage: Usage | None, *, waited: float, has_reply: bool) -> None:
         price = self.model.price
         self._ledger.called(begun, usage=usage, price=price, waited=waited, has_reply=has_reply)
-        if reservation is not None and usage is not None:
-            reservation.settle(usage.total_tokens, cost=cost_of(usage, price) or Decimal(0))
+        if call.reservation is not None and usage is not None:
+            call.reservation.settle(usage.total_tokens, cost=cost_of(usage, price) or Decimal(0))
 
     def _announce(self, stage: str, error: ModelError, *, attempt: int, wait: float) -> None:
-        tell(
+        emit(
             self._listener,
             Retrying(stage=stage, attempt=attempt + 1, wait_ms=round(wait * 1000), code=error.code, message=str(error)),
         )

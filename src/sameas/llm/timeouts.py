@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from sameas.identity.errors import SameasError
+
 T = TypeVar("T")
 
 StageName: TypeAlias = Literal[
@@ -40,6 +42,7 @@ STAGES: tuple[StageName, ...] = (
 _EARLY = 1e-6
 # The source document's limits are for one document's graph; a much larger one gets as much more time.
 ITEMS_PER_LIMIT = 10_000
+_BETWEEN_ATTEMPTS_MS = 5_000
 
 
 class StageTimeout(msgspec.Struct, frozen=True, rename="camel"):
@@ -72,7 +75,14 @@ STAGE_TIMEOUTS: Mapping[StageName, StageTimeout] = MappingProxyType(
 )
 
 
-class StageTimedOutError(Exception):
+def timeouts_for(attempt_seconds: float) -> dict[StageName, StageTimeout]:
+    """The limits of all stages where one attempt at a model's answer may take so long: a second one fits in."""
+    asked = StageTimeout(round(1_500 * attempt_seconds), round(2_000 * attempt_seconds) + _BETWEEN_ATTEMPTS_MS)
+    asks: tuple[StageName, ...] = ("entity_extraction", "relation_extraction", "grounding")
+    return {**STAGE_TIMEOUTS, **dict.fromkeys(asks, asked)}
+
+
+class StageTimedOutError(SameasError):
     """The hard limit of a stage passed."""
 
     def __init__(self, stage: StageName, *, timeout_ms: int) -> None:
@@ -126,6 +136,10 @@ class Stopwatch:
             self._worked += self._loop.time() - self._since
             self._since = None
 
+    @property
+    def soft_seconds(self) -> float:
+        return self._limits.soft_ms / 1000
+
     def left(self) -> float:
         """Seconds of work until the hard limit."""
         return max(0.0, self._limits.hard_ms / 1000 - self._time())
@@ -177,6 +191,12 @@ def time_left() -> float | None:
     """Seconds that the work that asks may still take; None outside of a stage."""
     stopwatch = _current.get()
     return None if stopwatch is None else stopwatch.left()
+
+
+def soft_seconds() -> float | None:
+    """The soft limit of the work that asks; None outside of a stage."""
+    stopwatch = _current.get()
+    return None if stopwatch is None else stopwatch.soft_seconds
 
 
 def paused() -> AbstractContextManager[None]:

@@ -33,7 +33,16 @@ def count_input(ask: Ask, *, count: Count) -> int:
     return sum(count(message.content) for message in ask.messages) + count(schema_text(ask.schema))
 
 
-def believable(ask: Ask, text: str, *, input_tokens: int, output_tokens: int, count: Count) -> Usage:
+def believable(
+    ask: Ask,
+    text: str,
+    *,
+    input_tokens: int,
+    output_tokens: int,
+    count: Count,
+    cached_tokens: int = 0,
+    cache_write_tokens: int = 0,
+) -> Usage:
     """What was reported, where it can be true; else what is counted here."""
     said = sum(_size(message.content) for message in ask.messages)
     # The schema may not be counted by a server that turns it into a grammar.
@@ -41,7 +50,10 @@ def believable(ask: Ask, text: str, *, input_tokens: int, output_tokens: int, co
     # A server that overlooks the limit may really say more: then there is more text.
     least, most = -(-_size(text) // MOST_BYTES), max(ask.max_output_tokens, _size(text)) + END_MARKS
     if input_tokens in can_go_in and least <= output_tokens <= most:
-        return Usage(input_tokens, output_tokens, reported=True)
+        # What of the prompt came from a cache is believed as far as it can be.
+        cached = min(max(0, cached_tokens), input_tokens)
+        written = min(max(0, cache_write_tokens), input_tokens - cached)
+        return Usage(input_tokens, output_tokens, reported=True, cached_tokens=cached, cache_write_tokens=written)
     return own_usage(ask, text, count=count)
 
 

@@ -6,33 +6,47 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import isawaitable
 from types import CoroutineType, TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from sameas.identity.key import Namespace
-from sameas.once.batch import Batch
+from sameas.once.batch import Batch, answers
 from sameas.once.call import Call, observed
+from sameas.once.call_builder import CallBuilder, Options, identities_of
+from sameas.once.claim_handle import AsyncClaimHandle, until_work, work_done_by_the_holder
 from sameas.once.context import WORKING, Context
 from sameas.once.decorator import AsyncOnce, OnceOptions
-from sameas.once.engine import NOT_GIVEN_BACK
+from sameas.once.engine import NOT_GIVEN_BACK, Engine
+from sameas.once.errors import TransactionEnded
 from sameas.once.forks import renew_after_fork
 from sameas.once.heartbeat import AsyncHeartbeat
-from sameas.once.held import AsyncHeld, elsewhere, until_work
-from sameas.once.intake import Intake, Options, identities_of
 from sameas.once.listener import TaskListener
-from sameas.once.observe import ObservedBackend, Observer, telling
+from sameas.once.observe import ObservedBackend, Observer, make_emitter
 from sameas.once.policy import Policy
 from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Accepted, Acquired, Claim, Record, Replay
+from sameas.once.record import Accepted, Record
 from sameas.once.script import Effects, Script, arun
 from sameas.once.steps import Pause, Work
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection
 
 T = TypeVar("T")
+V = TypeVar("V")
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _documented_by(twin: Callable[..., Any]) -> Callable[[F], F]:
+    """Have `help()` say the same of both engines."""
+
+    def document(method: F) -> F:
+        method.__doc__ = twin.__doc__
+        return method
+
+    return document
 
 
 class AsyncEngine:
-    """Runs work once per identity, for callers in tasks. The methods are those of `Engine`."""
+    """Runs work once per identity, for callers in tasks. Constructor and methods are those of `Engine`, to be awaited;
+    work may be async or not."""
 
     def __init__(
         self,
@@ -46,68 +60,79 @@ class AsyncEngine:
         self.secret = secret
         self.policy = policy or Policy()
         self.policies = dict(policies or {})
-        self._tell = telling(observers)
+        self._emit = make_emitter(observers)
         backend = store.backend
-        self._backend: Backend = backend if self._tell is None else ObservedBackend(backend, self._tell)
+        self._backend: Backend = backend if self._emit is None else ObservedBackend(backend, self._emit)
         self.store = AsyncStore(self._backend)
         self._heartbeat = AsyncHeartbeat(self._backend)
-        self._intake = Intake(
+        self._call_builder = CallBuilder(
             self._backend,
             policy=self.policy,
             policies=self.policies,
             secret=secret,
             new_listener=TaskListener,
-            tell=self._tell,
+            emit=self._emit,
         )
         self._effects: Effects = {Work: self._work, Pause: _wait}
         renew_after_fork(self)
 
+    # Of work that is async, T is what it gives when it is awaited.
+    @overload
     async def run(
-        self, work: Callable[[Context], Awaitable[T] | T], *, connection: Any = None, **options: Unpack[Options]
-    ) -> T:
-        """The result of `work(ctx)`: run now, or as it was the first time."""
+        self, work: Callable[[Context], Awaitable[T]], *, connection: Any = None, **options: Unpack[Options]
+    ) -> T: ...
+    @overload
+    async def run(self, work: Callable[[Context], T], *, connection: Any = None, **options: Unpack[Options]) -> T: ...
+    @_documented_by(Engine.run)
+    async def run(self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]) -> Any:
+        """`Engine.run`, to be awaited; the work may be async or not."""
         if connection is not None:
-            return cast(T, (await self._join(work, connection, options)).result)
-        return (await self._answer(self._intake.call(work, **options))).result  # type: ignore[no-any-return]
+            return (await self._join(work, connection, options)).answer()
+        return (await self._drive(self._call_builder.call(work, **options))).answer()
 
+    async def answer(self, work: Callable[[Context], Awaitable[T]], options: Options) -> T:
+        """`run`, for one who has the options in hand."""
+        return cast(T, (await self._drive(self._call_builder.call(work, **options))).answer())
+
+    @overload
+    async def record(
+        self, work: Callable[[Context], Awaitable[T]], *, connection: Any = None, **options: Unpack[Options]
+    ) -> ProcessingRecord[T]: ...
+    @overload
+    async def record(
+        self, work: Callable[[Context], T], *, connection: Any = None, **options: Unpack[Options]
+    ) -> ProcessingRecord[T]: ...
+    @_documented_by(Engine.record)
     async def record(
         self, work: Callable[[Context], Any], *, connection: Any = None, **options: Unpack[Options]
     ) -> ProcessingRecord:
-        """`run`, with where the result came from. `connection` joins the caller's transaction."""
+        """`Engine.record`, to be awaited."""
         if connection is not None:
             return await self._join(work, connection, options)
-        return await self._answer(self._intake.call(work, **options))
+        return await self._drive(self._call_builder.call(work, **options))
 
-    async def begin(self, **options: Unpack[Options]) -> ProcessingRecord | AsyncHeld:
-        """The record of what is kept, or the claim to work that the caller then does and ends itself."""
-        call = self._intake.call(elsewhere, **options)
-        backend = self._backend
-        claim: Claim | None = None
+    @_documented_by(Engine.begin)
+    async def begin(
+        self, *, audit_of: Callable[[], Mapping[str, Any]] | None = None, **options: Unpack[Options]
+    ) -> ProcessingRecord | AsyncClaimHandle:
+        """`Engine.begin`, to be awaited."""
+        call = self._call_builder.call(work_done_by_the_holder, **options)
+        if self._backend.recalls and (known := call.recalled()) is not None:
+            return known
+        if audit_of is not None:
+            call.note(audit_of())
+        script = call.script()
+        if self._emit is not None:
+            script = observed(script, call, self._emit)
         try:
-            if self._tell is not None:
-                script = observed(call.script(), call, self._tell)
-            elif backend.recalls and (known := call.recalled()) is not None:
-                return known
-            elif not call.takes_off():
-                script = call.script()
-            else:
-                claim = await arun(backend.claim(call.request), backend.aperform)
-                if type(claim) is Replay:
-                    return call.lands(claim)
-                script = call.goes_on(claim)
-            # What is ours goes straight to the work.
-            begun = (
-                next(script)
-                if type(claim) is Acquired
-                else await arun(until_work(script), backend.aperform, self._effects)
-            )
+            begun = await arun(until_work(script), self._backend.aperform, self._effects)
         except BaseException as interruption:
             await self._abandon_all([call], interruption)
             raise
         if type(begun) is not Work:
             return cast(ProcessingRecord, begun)
         self._heartbeat.add(begun.context, begun.policy)
-        return AsyncHeld(self, call, script, begun.context)
+        return AsyncClaimHandle(self, call, script, begun.context)
 
     async def end_held(
         self, context: Context, call: Call, rest: Script[ProcessingRecord], said: Any = None
@@ -121,19 +146,63 @@ class AsyncEngine:
             await self._abandon_all([call], interruption)
             raise
 
+    @overload
     async def run_many(
         self,
-        work: Callable[[Context, Any], Awaitable[T] | T],
+        work: Callable[[Context, V], Awaitable[T]],
+        payloads: Iterable[V],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[T]: ...
+    @overload
+    async def run_many(
+        self,
+        work: Callable[[Context, V], T],
+        payloads: Iterable[V],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[T]: ...
+    async def run_many(
+        self,
+        work: Callable[[Context, Any], Any],
         payloads: Iterable[Any],
         *,
         keys: Sequence[str] | None = None,
         concurrency: int = 16,
         **options: Unpack[Options],
-    ) -> list[T]:
-        """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go."""
-        records = await self.record_many(work, payloads, keys=keys, concurrency=concurrency, **options)
-        return [cast(T, record.result) for record in records]
+    ) -> list[Any]:
+        """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go.
 
+        concurrency: how many are worked on at once. All else is as for `Engine.run_many`: one that fails does not end
+        the others, and BatchFailed is raised in the end, with a record or an error for each.
+        """
+        return answers(await self.record_many(work, payloads, keys=keys, concurrency=concurrency, **options))
+
+    @overload
+    async def record_many(
+        self,
+        work: Callable[[Context, V], Awaitable[T]],
+        payloads: Iterable[V],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[ProcessingRecord[T]]: ...
+    @overload
+    async def record_many(
+        self,
+        work: Callable[[Context, V], T],
+        payloads: Iterable[V],
+        *,
+        keys: Sequence[str] | None = None,
+        concurrency: int = 16,
+        **options: Unpack[Options],
+    ) -> list[ProcessingRecord[T]]: ...
+    @_documented_by(Engine.record_many)
     async def record_many(
         self,
         work: Callable[[Context, Any], Any],
@@ -143,8 +212,8 @@ class AsyncEngine:
         concurrency: int = 16,
         **options: Unpack[Options],
     ) -> list[ProcessingRecord]:
-        """`run_many`, with where the results came from. Raises BatchFailed, with all of them, where some failed."""
-        batch = Batch(self._intake, work, payloads, keys, options)
+        """`run_many`, with where the results came from."""
+        batch = Batch(self._call_builder, work, payloads, keys, options)
         slots = asyncio.Semaphore(concurrency)
         try:
             for leading, following in batch.windows():
@@ -162,10 +231,12 @@ class AsyncEngine:
             raise
         return batch.records()
 
+    @_documented_by(Engine.once)
     def once(self, **options: Unpack[OnceOptions]) -> Callable[[Callable[P, Awaitable[T]]], AsyncOnce[P, T]]:
         """Decorate an async function: equal arguments, one run."""
         return lambda function: AsyncOnce(self, function, options)
 
+    @_documented_by(Engine.read)
     async def read(
         self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None
     ) -> Record | None:
@@ -176,6 +247,7 @@ class AsyncEngine:
                 return record
         return None
 
+    @_documented_by(Engine.forget)
     async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> bool:
         """Forget the record of a key; its holder, if any, is fenced. False where there was none."""
         answers = [
@@ -184,14 +256,17 @@ class AsyncEngine:
         ]
         return any(isinstance(answer, Accepted) for answer in answers)
 
+    @_documented_by(Engine.forget_where)
     async def forget_where(self, *, tenant: str | None = None, scope: str | None = None, tag: str | None = None) -> int:
         """Forget every record that fits; returns how many went."""
         return await self.store.forget_where(Selection(tenant=tenant, scope=scope, tag=tag))
 
+    @_documented_by(Engine.find)
     async def find(self, query: Query) -> Page:
         """A page of live records, newest first."""
         return await self.store.find(query)
 
+    @_documented_by(Engine.prune)
     async def prune(self, *, batch: int = 1_000) -> int:
         """Delete what has expired, batch by batch; returns how many went."""
         total = 0
@@ -199,6 +274,7 @@ class AsyncEngine:
             total += gone
         return total
 
+    @_documented_by(Engine.close)
     async def close(self) -> None:
         """Close the store."""
         await self.store.close()
@@ -212,35 +288,32 @@ class AsyncEngine:
         await self.close()
 
     def after_fork(self) -> None:
-        self._intake.after_fork()
+        self._call_builder.after_fork()
         self._heartbeat.after_fork()
 
     async def _join(self, work: Callable[[Context], Any], connection: Any, options: Options) -> ProcessingRecord:
-        async with self._backend.ajoin(connection) as joined:
-            call = self._intake.call(work, backend=joined, **options)
-            return await self._drive(call, call.in_transaction())
-
-    async def _answer(self, call: Call) -> ProcessingRecord:
-        """The quick way, and the script of the call for whatever it does not end."""
-        if self._tell is not None:
-            return await self._drive(call, call.script())
-        backend = self._backend
+        call = self._call_builder.call(work, **options)
         try:
-            if backend.recalls and (known := call.recalled()) is not None:
-                return known
-            if not call.takes_off():
-                return await arun(call.script(), backend.aperform, self._effects)
-            claim = await arun(backend.claim(call.request), backend.aperform)
-            if type(claim) is Replay:
-                return call.lands(claim)
-            return await arun(call.goes_on(claim), backend.aperform, self._effects)
-        except BaseException as interruption:
-            await self._abandon_all([call], interruption)
+            async with self._backend.ajoin(connection) as call.backend:
+                return await self._drive(call, call.in_transaction())
+        except TransactionEnded as ended:
+            if call.context is not None and call.outcome is not None:
+                lease, outcome = call.context.lease, call.outcome
+                backend = self._backend
+                try:
+                    await arun(backend.complete(lease, outcome, call.policy.retention_micros), backend.aperform)
+                except Exception as trouble:
+                    ended.add_note(NOT_GIVEN_BACK.format(trouble))
             raise
 
-    async def _drive(self, call: Call, script: Script[ProcessingRecord]) -> ProcessingRecord:
-        if self._tell is not None:
-            script = observed(script, call, self._tell)
+    async def _drive(self, call: Call, script: Script[ProcessingRecord] | None = None) -> ProcessingRecord:
+        """A call to its end, by its whole script if none is given."""
+        if script is None:
+            if self._backend.recalls and (known := call.recalled()) is not None:
+                return known
+            script = call.script()
+        if self._emit is not None:
+            script = observed(script, call, self._emit)
         try:
             return await arun(script, call.backend.aperform, self._effects)
         except BaseException as interruption:
@@ -278,7 +351,7 @@ class AsyncEngine:
     async def _abandon_all(self, calls: Sequence[Call], interruption: BaseException) -> None:
         """Leave nothing behind: first what is in this process, then, one by one, what is in the store."""
         for call in calls:
-            call.land()
+            call.finish()
             if call.context is not None:
                 self._heartbeat.remove(call.context)
         left = [call for call in calls if call.must_abandon(interruption)]

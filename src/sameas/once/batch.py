@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from sameas.identity.canonical import compile_exclusions
 from sameas.once.call import Call
+from sameas.once.call_builder import CallBuilder, Options
 from sameas.once.context import Context
-from sameas.once.errors import BatchFailed
-from sameas.once.intake import Intake, Options
+from sameas.once.errors import BatchFailed, ResultNotKept
 from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import Acquired, Claim
+
+T = TypeVar("T")
 
 # Claims made in one go: enough to hide the round trip, few enough that the last lease is still young at its turn.
 WINDOW = 500
 
 
 class Seat:
-    """One call of a batch that leads its flight."""
+    """One call of a batch that leads."""
 
     __slots__ = ("call", "claim", "number", "started")
 
@@ -34,7 +36,7 @@ class Batch:
 
     def __init__(
         self,
-        intake: Intake,
+        intake: CallBuilder,
         work: Callable[[Context, Any], Any],
         payloads: Iterable[Any],
         keys: Sequence[str] | None,
@@ -43,7 +45,7 @@ class Batch:
         self.payloads = list(payloads)
         if keys is not None and len(keys) != len(self.payloads):
             raise ValueError(f"{len(self.payloads)} payloads need as many keys, not {len(keys)}")
-        self._intake = intake
+        self._call_builder = intake
         self.calls: list[Call] = []
         # Once for all: an iterator would be used up by the first payload.
         options["exclude_fields"] = compile_exclusions(options.get("exclude_fields", ()))
@@ -63,7 +65,7 @@ class Batch:
             for number in range(start, min(start + WINDOW, len(self.calls))):
                 call = self.calls[number]
                 call.refuse_reentry()
-                if call.board() is call.flight:
+                if call.join_or_lead() is call.in_flight:
                     call.begin_claim()
                     leading.append(Seat(number, call))
                 else:
@@ -85,8 +87,20 @@ class Batch:
         return self.results
 
     def unfinished(self) -> list[Call]:
-        """The calls that an interruption may have left with a flight or a claim."""
+        """The calls that an interruption may have left in flight or with a claim."""
         return [call for call, result in zip(self.calls, self.results, strict=True) if result is None]
+
+
+def answers(records: Sequence[ProcessingRecord[T]]) -> list[T]:
+    """The results of many records, or BatchFailed where some were not kept."""
+    if any(record.not_kept and record.was_replay for record in records):
+        raise BatchFailed(
+            [
+                ResultNotKept(reason=record.not_kept) if record.not_kept and record.was_replay else record
+                for record in records
+            ]
+        )
+    return [record.result for record in records]
 
 
 def _on(work: Callable[[Context, Any], Any], payload: Any) -> Callable[[Context], Any]:

@@ -6,7 +6,7 @@ no claim behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import uniform
 from time import monotonic
 from typing import Any, assert_never
@@ -15,24 +15,39 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sameas.identity.key import differing_fields
-from sameas.once.codec import JSON, Codec, OutcomeCodec, frame, pack, unframe, unpack
+from sameas.identity.key import Former, differing_fields
+from sameas.once.codec import (
+    JSON,
+    NOT_KEPT,
+    Codec,
+    OutcomeCodec,
+    frame,
+    nothing_kept,
+    opened,
+    pack,
+    unframe,
+    unpack,
+    why_not_kept,
+)
 from sameas.once.context import WORKING, Context
 from sameas.once.errors import (
     InProgress,
     KeyReused,
     OutcomeUnknown,
     Reentered,
+    StoreClosed,
     StoredFailure,
     StoreError,
     StoreUnavailable,
     Superseded,
+    TransactionEnded,
 )
-from sameas.once.flight import Flight, Flights
 from sameas.once.forks import this_process
+from sameas.once.former import is_mark, look_back, take_away
+from sameas.once.in_flight import InFlightCall, InFlightCalls
 from sameas.once.listener import Listener
-from sameas.once.observe import CallEnded, CallStarted, Tell
-from sameas.once.policy import Policy
+from sameas.once.observe import CallEnded, CallStarted, Emit
+from sameas.once.policy import Policy, micros
 from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import (
     Accepted,
@@ -52,11 +67,18 @@ from sameas.once.record import (
 from sameas.once.script import Script
 from sameas.once.steps import Pause, Work
 from sameas.once.store import Backend
+from sameas.once.unbegun import refuse_unbegun
 
 # The first looks of a waiter come soon, later ones less often, up to the back end's bound.
 _FIRST_POLL = 0.002
+# A row that was locked for longer than the store waits is tried again after this.
+_LOCKED_POLL = 0.01
 # A lease that ends is looked at a moment later, by the store's clock.
 _AFTER_LEASE = 0.002
+# Beyond this a result may be what a store cannot take, and not the store what is down.
+_LARGE = 65_536
+# By names of their own: until Python 3.12 it takes long to look a member up on its class.
+_HELD, _DONE, _FAILED = State
 # The times of a result that the store never saw.
 _NOT_STORED = Accepted(at=0, expires_at=0)
 
@@ -69,7 +91,7 @@ class Call(Struct, eq=False):
     policy: Policy
     codec: Codec | OutcomeCodec
     backend: Backend
-    flights: Flights
+    in_flight_calls: InFlightCalls
     new_listener: Callable[[], Listener]
     # Where it stands, for `abandon`: a claim may be under way (until `acquired` says that it is ours), a lease held,
     # a result in hand.
@@ -77,12 +99,19 @@ class Call(Struct, eq=False):
     claimed_from: float = 0.0
     context: Context | None = None
     outcome: Outcome | None = None
+    # The key and the fingerprint before types had tags, where they may be others, and what was left under that key.
+    former_key: Former | None = None
+    former_print: Callable[[], str | None] | None = None
+    mark: Lease | None = None
     # In the caller's transaction nothing is given back: it rolls back.
     joined: bool = False
-    # The flight that this call leads, and what those who follow it share.
-    flight: Flight | None = None
+    # The call in flight that this one leads, and what those who follow it share.
+    in_flight: InFlightCall | None = None
     kept: Record | None = None
     stored: bool = True
+    trouble: Exception | None = None
+    # Why the result of the work could not be kept.
+    not_kept: str = ""
     # Until when it waits for others, over all of them, and how many seconds it did.
     deadline: float = 0.0
     waited: float = 0.0
@@ -90,63 +119,52 @@ class Call(Struct, eq=False):
     def script(self) -> Script[ProcessingRecord]:
         """The whole call."""
         self.refuse_reentry()
-        while (flight := self.board()) is not self.flight:
-            shared = yield from self._follow(flight)
+        while (in_flight := self.join_or_lead()) is not self.in_flight:
+            shared = yield from self._follow(in_flight)
             if shared is not None:
                 return shared
-        return (yield from self.lead())
+        self.begin_claim()
+        claim = yield from self.backend.claim(self.request)
+        self.claiming = type(claim) is Acquired
+        if type(claim) is not Replay:
+            return (yield from self.lead(claim))
+        # Most calls end here.
+        self.kept = claim.record
+        self.finish()
+        return self.replayed(claim.record)
+
+    def note(self, audit: Mapping[str, Any]) -> None:
+        """Have this stored with the record, too."""
+        about = replace(self.request.about, audit={**self.request.about.audit, **audit})
+        self.request = replace(self.request, about=about)
 
     def recalled(self) -> ProcessingRecord | None:
-        """The answer, where it is at hand in this process."""
-        if WORKING.get():
-            self.refuse_reentry()
+        """The answer, if it is at hand in this process: it needs no script."""
+        self.refuse_reentry()
         known = self.backend.recall(self.request)
         return None if known is None else self.replayed(known.record)
 
-    def takes_off(self) -> bool:
-        """Whether nobody in this process is at this key: then the claim is this call's to make, now."""
-        if WORKING.get():
-            self.refuse_reentry()
-        request = self.request
-        self.flight = flight = Flight(request.fingerprint)
-        if self.flights.board(request.identity.digest, flight) is not flight:
-            return False
-        self.claimed_from = monotonic()
-        self.claiming = True
-        return True
-
-    def lands(self, replay: Replay) -> ProcessingRecord:
-        """The end of a call that took off and found the work done."""
-        self.claiming = False
-        record = self.kept = replay.record
-        if self.flight is not None:
-            self.flights.land(record.identity.digest, self.flight, record)
-        return self.replayed(record)
-
-    def goes_on(self, claim: Claim) -> Script[ProcessingRecord]:
-        """The rest of a call that took off and has something to do."""
-        if type(claim) is Acquired:
-            return self._work(claim)
-        self.claiming = False
-        return self.lead(claim)
-
-    def board(self) -> Flight:
-        """The key's flight: our own, which we then lead, or somebody else's."""
+    def join_or_lead(self) -> InFlightCall:
+        """The call in flight for the key: our own, which we then lead, or another one."""
         # Ours is known before the table has it, so that an interruption between the two can be cleaned up.
-        self.flight = Flight(self.request.fingerprint)
-        return self.flights.board(self.request.identity.digest, self.flight)
+        self.in_flight = InFlightCall(self.request.fingerprint)
+        return self.in_flight_calls.join_or_lead(self.request.identity.digest, self.in_flight)
 
-    def land(self) -> None:
+    def finish(self) -> None:
         """Let those who follow go on, with what there is to share."""
-        if self.flight is not None:
-            self.flights.land(self.request.identity.digest, self.flight, self.kept, stored=self.stored)
+        if self.in_flight is not None:
+            self.in_flight_calls.finish(self.request.identity.digest, self.in_flight, self.kept, stored=self.stored)
 
     def in_transaction(self) -> Script[ProcessingRecord]:
         """The whole call inside the caller's transaction: its row lock is the claim, its commit is the completion."""
         self.refuse_reentry()
         self.joined = True
         self.begin_claim()
-        claim = yield from self.backend.claim(self.request)
+        claim = yield from self._claim_row()
+        while isinstance(claim, Mismatch) and (yield from self._asks_again(claim.fingerprint)):
+            claim = yield from self._claim_row()
+        if isinstance(claim, Acquired) and self.former_key is not None:
+            claim = yield from self._looked_back(claim, self.former_key)
         match claim:
             case Replay(record=record):
                 return self.replayed(record)
@@ -155,17 +173,28 @@ class Call(Struct, eq=False):
             case Busy(time_left=time_left):
                 raise InProgress(retry_after=max(time_left / 1e6, 0.1))
             case Acquired():
-                context = self.acquired(claim)
+                context = self.context or self.acquired(claim)
             case _:
                 assert_never(claim)
         result = yield Work(self.work, context, self.policy, leased=False)
         if context.process is not this_process():
             raise _forked()
-        outcome, result = pack(result, self.codec)
-        answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
+        self.outcome, result = self._packed(result)
+        answer = yield from self.backend.complete(context.lease, self.outcome, self.policy.retention_micros)
         if isinstance(answer, Lost):
-            raise Superseded
+            # Nobody else could have taken it: the row was locked.
+            raise TransactionEnded
         return self._fresh(context, answer, result)
+
+    def _claim_row(self) -> Script[Claim]:
+        """Claim in the caller's transaction, with patience for another one that holds the row."""
+        claim = yield from self.backend.claim(self.request)
+        # Who holds a lease is not waited for: it may need what is locked here.
+        while isinstance(claim, Busy) and not claim.attempt and self._patience() > 0 and self.policy.on_busy == "wait":
+            yield from self._pause(min(_LOCKED_POLL, self._patience()), None)
+            self._be_patient()
+            claim = yield from self.backend.claim(self.request)
+        return claim
 
     def lead(self, claim: Claim | None = None) -> Script[ProcessingRecord]:
         """Claim and, where it is ours, do the work; `claim` is the answer where the claim was made already."""
@@ -179,12 +208,21 @@ class Call(Struct, eq=False):
                     claim = yield from self.backend.claim(self.request)
                     self.claiming = isinstance(claim, Acquired)
                 match claim:
+                    case Acquired():
+                        if self.context is not None and monotonic() >= self.context.safe_until:
+                            claim = yield from self._still_ours(claim, self.context)
+                        elif self.former_key is not None:
+                            claim = yield from self._looked_back(claim, self.former_key)
+                        else:
+                            return (yield from self._work(claim))
+                        continue
                     case Replay(record=record):
                         self.kept = record
                         return self.replayed(record)
-                    case Acquired():
-                        return (yield from self._work(claim))
                     case Mismatch(fingerprint=theirs):
+                        if (yield from self._asks_again(theirs)):
+                            claim = None
+                            continue
                         raise KeyReused(fields=differing_fields(self.request.fingerprint, theirs))
                     case Busy():
                         pass
@@ -205,10 +243,51 @@ class Call(Struct, eq=False):
                     listener.clear()
                 # With the listener in place before the next look, no change is missed.
                 claim = None
+                self._be_patient()
         finally:
             if stop_listening is not None:
                 stop_listening()
-            self.land()
+            self.finish()
+
+    def _still_ours(self, claim: Acquired, context: Context) -> Script[Claim]:
+        """A claim that waited for its turn in a batch while nobody answered its renewals: ask before the work."""
+        self.begin_claim()
+        again = yield from self.backend.claim(self.request)
+        self.claiming = isinstance(again, Acquired)
+        if isinstance(again, Acquired) and again.fence == claim.fence:
+            self.claiming = False
+            context.safe_until = self.claimed_from + self.policy.lease
+        else:
+            # Its renewals are refused from now on, and so they end.
+            self.context = None
+        return again
+
+    def _looked_back(self, claim: Acquired, former: Former) -> Script[Claim]:
+        """What a claim that is ours comes to, with what there is under the former key."""
+        context = self.context or self.acquired(claim)
+        key = former()
+        if key is not None:
+            past = yield from look_back(self.backend, self.request, key)
+            if past.answer is not None:
+                yield from self.backend.release(context.lease)
+                self.context = None
+                return Replay(past.answer) if isinstance(past.answer, Record) else past.answer
+            self.mark = past.mark
+            if past.identity is not None:
+                context.formerly, context.attempt = past.identity, past.attempts + 1
+        self.former_key = None
+        return claim
+
+    def _asks_again(self, theirs: str) -> Script[bool]:
+        """Whether a record of another fingerprint stands in the way only because types had no tags before."""
+        if is_mark(theirs):
+            yield from take_away(self.backend, self.request, theirs)
+            return True
+        former, self.former_print = self.former_print, None
+        if former is None or former() != theirs:
+            return False
+        self.request = replace(self.request, fingerprint=theirs)
+        return True
 
     def acquired(self, claim: Acquired) -> Context:
         """The lease is ours."""
@@ -249,22 +328,26 @@ class Call(Struct, eq=False):
             if same_key and context.place is self.backend.place and not context.ended:
                 raise Reentered
 
+    def _be_patient(self) -> None:
+        """Have the next claim wait for a locked row for no longer than this call still waits for others."""
+        self.request = replace(self.request, patience=micros(max(self._patience(), 0)))
+
     def _patience(self) -> float:
         """The seconds that are left to wait for others; one budget, however often the one in front changes."""
         now = monotonic()
         self.deadline = self.deadline or now + self.policy.wait_for
         return self.deadline - now
 
-    def _follow(self, flight: Flight) -> Script[ProcessingRecord | None]:
+    def _follow(self, in_flight: InFlightCall) -> Script[ProcessingRecord | None]:
         """Wait for somebody in this process; None where they had nothing to share."""
         listener = self.new_listener()
-        if not self.flights.follow(flight, listener.wake, at_most=self.policy.max_waiters):
+        if not self.in_flight_calls.follow(in_flight, listener.wake, at_most=self.policy.max_waiters):
             return None
         try:
-            while not flight.landed:
-                if flight.working:
-                    if flight.fingerprint != self.request.fingerprint:
-                        raise KeyReused(fields=differing_fields(self.request.fingerprint, flight.fingerprint))
+            while not in_flight.landed:
+                if in_flight.working:
+                    if in_flight.fingerprint != self.request.fingerprint:
+                        raise KeyReused(fields=differing_fields(self.request.fingerprint, in_flight.fingerprint))
                     if self.policy.on_busy == "refuse":
                         raise InProgress
                 patience = self._patience()
@@ -273,10 +356,10 @@ class Call(Struct, eq=False):
                 yield from self._pause(patience, listener)
                 listener.clear()
         finally:
-            self.flights.leave(flight, listener.wake)
-        if flight.record is None or flight.fingerprint != self.request.fingerprint:
+            self.in_flight_calls.leave(in_flight, listener.wake)
+        if in_flight.record is None or in_flight.fingerprint != self.request.fingerprint:
             return None
-        return self.replayed(flight.record, stored=flight.stored)
+        return self.replayed(in_flight.record, stored=in_flight.stored)
 
     def _pause(self, seconds: float, listener: Listener | None) -> Script[None]:
         began = monotonic()
@@ -289,34 +372,33 @@ class Call(Struct, eq=False):
         self.claiming = True
 
     def _work(self, claim: Acquired) -> Script[ProcessingRecord]:
-        """Do the work, hand in its result, and land."""
+        """Do the work and hand in its result."""
+        in_flight = self.in_flight
+        if in_flight is not None:
+            in_flight.working = True
+            if in_flight.followers:
+                self.in_flight_calls.wake_followers(in_flight)
+        context = self.context or self.acquired(claim)
         try:
-            flight = self.flight
-            if flight is not None:
-                flight.working = True
-                if flight.followers:
-                    self.flights.tell(flight)
-            context = self.context or self.acquired(claim)
-            try:
-                result = yield Work(self.work, context, self.policy)
-                outcome, result = pack(result, self.codec)
-            except Exception as error:
-                return (yield from self._failed(context, error))
-            if context.process is not this_process():
-                raise _forked()
-            self.outcome = outcome
-            try:
-                answer = yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros)
-            except StoreUnavailable as error:
-                answer = yield from self._hand_in_late(context, outcome, result, error)
-            self.context = None
-            if type(answer) is not Accepted:
-                return (yield from self._accepted_instead())
-            if flight is not None and flight.followers:
-                self._share(State.DONE, context, outcome, answer)
-            return self._fresh(context, answer, result)
-        finally:
-            self.land()
+            result = yield Work(self.work, context, self.policy)
+        except Exception as error:
+            return (yield from self._failed(context, error))
+        if context.process is not this_process():
+            raise _forked()
+        self.outcome, result = self._packed(result)
+        answer: Answer | None
+        try:
+            answer = yield from self.backend.complete(context.lease, self.outcome, self.policy.retention_micros)
+        except Exception as error:
+            answer = yield from self._hand_in_late(context, self.outcome, error)
+        self.context = None
+        if isinstance(answer, Lost):
+            return (yield from self._accepted_instead())
+        if in_flight is not None and in_flight.followers:
+            self._share(_DONE, context, self.outcome, answer or _NOT_STORED)
+        if answer is None and self.policy.on_unstored == "raise":
+            raise OutcomeUnknown(result=result) from self.trouble
+        return self._fresh(context, answer or _NOT_STORED, result)
 
     def _failed(self, context: Context, error: Exception) -> Script[ProcessingRecord]:
         """The work's own error, unless somebody else's result was accepted meanwhile."""
@@ -335,29 +417,62 @@ class Call(Struct, eq=False):
                 outcome = _failure(error)
                 answer = yield from self.backend.fail(context.lease, outcome, self.policy.retry_window_micros)
                 if isinstance(answer, Accepted):
-                    self._share(State.FAILED, context, outcome, answer)
+                    self._share(_FAILED, context, outcome, answer)
             else:
                 answer = yield from self.backend.release(context.lease)
+                if self.mark is not None:
+                    yield from self.backend.release(self.mark)
         except StoreError as trouble:
             error.add_note(f"sameas could not give the claim back ({trouble}); it ends with its lease")
         self.context = None
         return not isinstance(answer, Lost)
 
-    def _hand_in_late(self, context: Context, outcome: Outcome, result: Any, error: StoreUnavailable) -> Script[Answer]:
-        """Complete, with patience for a store that does not answer; a repeated complete is harmless."""
-        deadline, delay = monotonic() + self.policy.patience, 0.01
-        while monotonic() + delay < deadline:
-            yield Pause(delay * uniform(0.5, 1))
-            delay = min(delay * 2, 0.5)
+    def _packed(self, result: Any) -> tuple[Outcome, Any]:
+        """The result as it is kept, and as this caller gets it. Its effect has happened: nothing here may undo that."""
+        try:
+            return pack(result, self.codec)
+        except Exception as error:
+            refuse_unbegun(result)
+            return self._nothing_kept(error), result
+
+    def _nothing_kept(self, error: Exception) -> Outcome:
+        outcome = nothing_kept(error)
+        self.not_kept = why_not_kept(outcome)
+        return outcome
+
+    def _hand_in_late(self, context: Context, outcome: Outcome, error: Exception) -> Script[Answer | None]:
+        """Complete, with patience for a store that does not answer; a repeated complete is harmless. None where it
+        was in vain."""
+        patience = self.policy.patience
+        began = monotonic()
+        deadline, delay = context.safe_until if patience is None else began + patience, 0.01
+        # Some stores close the connection on what is too large for them, or have no memory for it, and sound as if
+        # they were down. The word that it is done is short, and has the last quarter of the time.
+        is_large = len(outcome.data) > _LARGE
+        whole_until = deadline - (deadline - began) / 4 if is_large else deadline
+        while True:
+            if isinstance(error, StoreUnavailable):
+                left = deadline - monotonic()
+                if is_large and not self.not_kept and monotonic() >= whole_until:
+                    outcome = self.outcome = self._nothing_kept(error)
+                elif left > 0 and not isinstance(error, StoreClosed):
+                    yield Pause(min(delay * uniform(0.5, 1), left))
+                    delay = min(delay * 2, 0.5)
+                elif error.maybe_applied or self.not_kept:
+                    break
+                else:
+                    # It says that it cannot take this: a full disk may still have room for the word that it is done.
+                    outcome = self.outcome = self._nothing_kept(error)
+            elif self.not_kept:
+                break
+            else:
+                outcome = self.outcome = self._nothing_kept(error)
             try:
                 return (yield from self.backend.complete(context.lease, outcome, self.policy.retention_micros))
-            except StoreUnavailable as again:
+            except Exception as again:
                 error = again
-        self.context = None
-        if monotonic() >= context.safe_until:
-            raise OutcomeUnknown(result=result) from error
-        self.stored = False
-        return _NOT_STORED
+        self.stored, self.trouble = False, error
+        return None
 
     def _accepted_instead(self) -> Script[ProcessingRecord]:
         """This worker was replaced while it worked; its caller gets what was accepted, never its own result."""
@@ -366,7 +481,7 @@ class Call(Struct, eq=False):
             record = yield from self.backend.read(self.request.identity)
             if record is None or record.fingerprint != self.request.fingerprint:
                 raise Superseded
-            if record.state is not State.HELD:
+            if record.state is not _HELD:
                 self.kept = record
                 return self.replayed(record)
             if self._patience() <= 0 or self.policy.on_busy == "refuse":
@@ -376,7 +491,7 @@ class Call(Struct, eq=False):
 
     def _share(self, state: State, context: Context, outcome: Outcome, answer: Accepted) -> None:
         """Have what was accepted ready for those who follow; who comes too late for it finds it in the store."""
-        if self.flight is None or not self.flight.followers:
+        if self.in_flight is None or not self.in_flight.followers:
             return
         self.kept = Record(
             self.request.identity,
@@ -389,7 +504,7 @@ class Call(Struct, eq=False):
             created_at=0,
             expires_at=answer.expires_at,
             completed_at=answer.at,
-            outcome=outcome,
+            outcome=opened(outcome),
         )
 
     def _fresh(self, context: Context, answer: Accepted, result: Any) -> ProcessingRecord:
@@ -405,17 +520,25 @@ class Call(Struct, eq=False):
             answer.at,
             answer.expires_at,
             self.stored,
+            self.not_kept,
         )
 
     def replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
         """A record as the answer to this call."""
         assert record.outcome is not None
-        if record.state is State.FAILED:
+        if record.state is _FAILED:
             failure = msgspec.json.decode(unframe(record.outcome.data))
             raise StoredFailure(failure["type"], failure["message"], expires_at=record.expires_at)
+        if record.outcome.media_type == NOT_KEPT:
+            self.not_kept = why_not_kept(record.outcome)
+        result = None if self.not_kept else unpack(record.outcome, self.codec)
+        if not stored:
+            self.stored = False
+            if self.policy.on_unstored == "raise":
+                raise OutcomeUnknown(result=result)
         identity = self.request.identity
         return ProcessingRecord(
-            unpack(record.outcome, self.codec),
+            result,
             True,
             identity.key,
             identity.scope,
@@ -425,6 +548,7 @@ class Call(Struct, eq=False):
             record.completed_at or 0,
             record.expires_at,
             stored,
+            self.not_kept,
         )
 
 
@@ -438,19 +562,28 @@ def _failure(error: Exception) -> Outcome:
     return Outcome(frame(msgspec.json.encode(described)), JSON)
 
 
-def observed(script: Script[ProcessingRecord], call: Call, tell: Tell) -> Script[ProcessingRecord]:
+def observed(script: Script[ProcessingRecord], call: Call, emit: Emit) -> Script[ProcessingRecord]:
     """A call whose beginning and end are told. What observers note at its beginning is stored with the record."""
     started = CallStarted(call.request.identity, {})
-    tell(started)
+    emit(started)
     if started.audit and not call.claiming and call.context is None:
-        about = replace(call.request.about, audit={**call.request.about.audit, **started.audit})
-        call.request = replace(call.request, about=about)
+        call.note(started.audit)
     began = monotonic()
     try:
         record = yield from script
     except BaseException as error:
-        tell(CallEnded(started, type(error).__name__, monotonic() - began, call.waited, error=error))
+        emit(CallEnded(started, type(error).__name__, monotonic() - began, call.waited, 0, error, stored=call.stored))
         raise
     how = "fresh" if not record.was_replay else "shared" if call.waited else "replay"
-    tell(CallEnded(started, how, monotonic() - began, call.waited, record.attempt))
+    emit(
+        CallEnded(
+            started,
+            how,
+            monotonic() - began,
+            call.waited,
+            record.attempt,
+            stored=record.stored,
+            kept=not record.not_kept,
+        )
+    )
     return record

@@ -22,6 +22,8 @@ class Context(Struct, eq=False):
     place: object
     # A child that the work forks must leave the record to its parent.
     process: object = field(default_factory=this_process)
+    # The former identity of work that is taken over from a program which knew it by that one.
+    formerly: Identity | None = None
     # Whether the lease went to another worker: what this one still does will not be accepted.
     lost: bool = False
     # Whether the work is over; tasks that it started may outlive it and inherit this context.
@@ -42,7 +44,8 @@ class Context(Struct, eq=False):
 
     def child_key(self, name: str) -> str:
         """A key for something downstream (a payment, a mail, another service), the same at every attempt."""
-        return "sha256-" + sha256_hex(join(self.lease.identity.digest.hex(), name))
+        identity = self.formerly or self.lease.identity
+        return "sha256-" + sha256_hex(join(identity.digest.hex(), name))
 
 
 # The work that this thread or task is inside of, outermost first.
@@ -50,7 +53,8 @@ WORKING: ContextVar[tuple[Context, ...]] = ContextVar("sameas_working", default=
 
 
 def current_context() -> Context:
-    """The context of the work that is being done here, for functions that are not handed it."""
+    """The context of the work that is being done here, for functions that are not handed it. Raises LookupError outside
+    of any work."""
     working = WORKING.get()
     if not working:
         raise LookupError("no work of sameas is being done in this thread or task")

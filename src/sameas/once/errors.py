@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree. A docstring is the default message; data hangs on the error as attributes.
+"""What can go wrong with a call. A docstring is the default message; data hangs on the error as attributes.
 
 SameasError
 |-- InProgress              somebody else is at it, and this caller does not wait (any longer)
@@ -7,12 +7,17 @@ SameasError
 |-- Superseded              the lease went to another, and there is no accepted result to give
 |-- StoredFailure           the work failed before, in a way that is kept
 |-- OutcomeUnknown          the work was done, but the store may not have the result
+|-- ResultNotKept           the work was done; its result could not be kept, and is not to be had any more
+|-- ResultDoesNotFit        a result is not of the type that was declared for it
 |-- Reentered               the work asks for its own result
 |-- NestedInTransaction     a lease-mode call inside a transaction that already holds the database
-|-- NotEncodable            the result cannot be kept
+|-- TransactionRefused      the connection is not one that record and effects can share
+|   `-- TransactionEnded    the work ended the transaction that it was given
+|-- NotEncodable            a codec has no bytes for a result
 |-- BatchFailed             some calls of run_many failed
 `-- StoreError
     |-- StoreUnavailable    it cannot answer now
+    |   `-- StoreClosed     nor will it: it was closed here
     |-- RecordDamaged       what it answered is not what was stored
     `-- StoreMisconfigured  it would not keep the promise
 """
@@ -20,15 +25,32 @@ SameasError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import cleandoc
 from typing import Any
 
+from sameas.identity.errors import SameasError, said_by
 
-class SameasError(Exception):
-    """Something went wrong in sameas."""
-
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or cleandoc(type(self).__doc__ or ""))
+__all__ = [
+    "BatchFailed",
+    "InProgress",
+    "KeyReused",
+    "NestedInTransaction",
+    "NotEncodable",
+    "OutcomeUnknown",
+    "RecordDamaged",
+    "Reentered",
+    "ResultDoesNotFit",
+    "ResultNotKept",
+    "SameasError",
+    "StoreClosed",
+    "StoreError",
+    "StoreMisconfigured",
+    "StoreUnavailable",
+    "StoredFailure",
+    "Superseded",
+    "TooManyWaiters",
+    "TransactionEnded",
+    "TransactionRefused",
+]
 
 
 class InProgress(SameasError):
@@ -49,7 +71,7 @@ class KeyReused(SameasError):
     def __init__(self, message: str | None = None, *, fields: Sequence[str] = ()) -> None:
         self.fields = tuple(fields)
         if message is None and fields:
-            message = f"{type(self).__doc__} These fields differ: {', '.join(fields)}."
+            message = f"{said_by(type(self))} These fields differ: {', '.join(fields)}."
         super().__init__(message)
 
 
@@ -64,16 +86,36 @@ class StoredFailure(SameasError):
         self.type = type_name
         self.message = detail
         self.expires_at = expires_at
-        super().__init__(f"{type_name}: {detail}")
+        super().__init__()
+        # What it can be made from again: Celery's results carry no more of an error.
+        self.args = (type_name, detail)
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}"
 
 
 class OutcomeUnknown(SameasError):
-    """The work was done, but the store could not be reached to keep the result before the lease may have ended.
-    It may be done again by the next caller; check its effect before you repeat it by hand."""
+    """The work was done, but the store could not be brought to keep its result, which is in `result`. The next caller
+    may do the work again once the lease is over: check its effect before you repeat it by hand."""
 
     def __init__(self, message: str | None = None, *, result: Any = None) -> None:
         self.result = result
         super().__init__(message)
+
+
+class ResultNotKept(SameasError):
+    """The work was done before and is not done again; its result could not be kept. Return what can be kept, name its
+    type with result_type, or ask with `record`, which does not need the result."""
+
+    def __init__(self, message: str | None = None, *, reason: str = "") -> None:
+        self.reason = reason
+        if message is None and reason:
+            message = f"{said_by(type(self))} The reason: {reason}"
+        super().__init__(message)
+
+
+class ResultDoesNotFit(SameasError):
+    """The result is not of the type that was declared for it: correct the annotation, or say result_type."""
 
 
 class Reentered(SameasError):
@@ -85,8 +127,18 @@ class NestedInTransaction(SameasError):
     pass the same connection, or call it outside the transaction."""
 
 
+class TransactionRefused(SameasError):
+    """The connection is not one that the record and the effects of the work can share."""
+
+
+class TransactionEnded(TransactionRefused):
+    """The work ended the transaction that it was given, so that its effects and its record are no longer one. Leave
+    commit and rollback to the caller of the engine, or call the engine without connection=."""
+
+
 class NotEncodable(SameasError):
-    """The result cannot be kept: return JSON types, text or bytes, or name the type with result_type."""
+    """The result cannot be kept: return scalars, containers, dates, text or bytes, or name the type with
+    result_type."""
 
 
 class BatchFailed(SameasError):
@@ -110,6 +162,13 @@ class StoreUnavailable(StoreError):
         # Whether what was asked may have been done although no answer came.
         self.maybe_applied = maybe_applied
         super().__init__(message)
+
+
+class StoreClosed(StoreUnavailable):
+    """The store was closed."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message, maybe_applied=False)
 
 
 class RecordDamaged(StoreError):

@@ -1,14 +1,15 @@
 """Leases are renewed at a third of their length for as long as the work goes on: one thread, or one timer per event
 loop.
 
-A renewal that the store does not answer is tried again soon; a renewal that is lost is told to the work through its
-context.
+What is due at about the same time is renewed together, in as few round trips as the store can. A renewal that the
+store does not answer is tried again soon; a renewal that is lost is told to the work through its context.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Sequence
 from contextvars import Context as ContextVars
 from math import inf
 from threading import Condition, Thread, current_thread
@@ -20,17 +21,20 @@ from msgspec import Struct
 from sameas.once.context import Context
 from sameas.once.errors import StoreError
 from sameas.once.policy import Policy
-from sameas.once.record import Answer, Lost
-from sameas.once.script import Script, arun, run
-from sameas.once.store import Backend
+from sameas.once.record import Answer, Lost, Renewal
+from sameas.once.store import AsyncStore, Backend, Store
 
 _LOG = logging.getLogger("sameas")
 
 _BEATS_PER_LEASE = 3
 # The part of a lease that is left when its first beat is due.
 _LEFT_AT_FIRST = 1 - 1 / _BEATS_PER_LEASE
+# The part of a lease by which a renewal may come early, to go with others.
+_EARLY_BY = 1 / 12
 # After a store error: several more tries fit before the lease is over.
 _RETRIES_PER_LEASE = 12
+# A timer that is late by this part of a lease was kept from running.
+_TOO_LATE = 4
 # A thread with nothing to renew goes after this; the next lease starts another.
 _LINGER = 5.0
 
@@ -44,18 +48,35 @@ class Beat(Struct, eq=False):
     sent_at: float = 0.0
     ended: bool = False
 
-    def script(self, backend: Backend) -> Script[Answer]:
-        self.sent_at = monotonic()
-        return backend.renew(self.context.lease, self.policy.lease_micros, self.policy.retention_micros)
+    def is_due(self, now: float) -> bool:
+        """Whether it goes with those that are due now."""
+        return self.due - self.policy.lease * _EARLY_BY <= now and not self.ended
 
-    def answered(self, answer: Answer) -> None:
-        if isinstance(answer, Lost):
+    def renewal(self) -> Renewal:
+        self.sent_at = monotonic()
+        return Renewal(self.context.lease, self.policy.lease_micros, self.policy.retention_micros)
+
+    def answered(self, answer: Answer | StoreError) -> None:
+        if isinstance(answer, StoreError):
+            self.unanswered()
+        elif isinstance(answer, Lost):
             # A lease that was just settled is lost too, but then the work has ended and nobody looks.
             self.context.lost = not self.ended
             self.ended = True
         else:
             self.context.safe_until = self.sent_at + self.policy.lease
             self.due = self.sent_at + self.policy.lease / _BEATS_PER_LEASE
+
+    def warn_of_a_held_up_loop(self, now: float) -> None:
+        """Say so where the loop's timer came too late for the lease: a store that does not answer cannot be why."""
+        lease = self.policy.lease
+        if now > self.context.safe_until and now - self.due > lease / _TOO_LATE:
+            _LOG.warning(
+                "the event loop was held up for longer than the lease of %s (%.3g s), by it or by other work: "
+                "it may be run again beside this; let what blocks run in a thread, or give it a longer lease",
+                self.context.identity.scope,
+                lease,
+            )
 
     def unanswered(self) -> None:
         self.due = monotonic() + self.policy.lease / _RETRIES_PER_LEASE
@@ -65,7 +86,7 @@ class Heartbeat:
     """Renews for threads, from a thread of its own that lives while there is something to renew."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        self._store = Store(backend)
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -107,20 +128,14 @@ class Heartbeat:
                             return
                         self._thread = current_thread()
                     continue
-            for beat in beats:
-                if beat.due <= now and not beat.ended:
-                    self._renew(beat)
+            self._renew([beat for beat in beats if beat.is_due(now)])
 
-    def _renew(self, beat: Beat) -> None:
+    def _renew(self, beats: Sequence[Beat]) -> None:
         try:
-            beat.answered(run(beat.script(self._backend), self._backend.perform))
-        except StoreError:
-            beat.unanswered()
-        except Exception:
-            _LOG.exception("a lease could not be renewed")
-            beat.unanswered()
-        if beat.ended:
-            self._beats.pop(beat.context, None)
+            _emit(beats, self._store.renew_many([beat.renewal() for beat in beats]))
+        except Exception as error:
+            _put_off(beats, error)
+        _drop_ended(beats, self._beats)
 
 
 class AsyncHeartbeat:
@@ -154,7 +169,7 @@ class AsyncHeartbeat:
 
 class _LoopBeats:
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        self._store = AsyncStore(backend)
         self._beats: dict[Context, Beat] = {}
         self._renewals: set[asyncio.Task[None]] = set()
         self._wakes_at = inf
@@ -167,6 +182,9 @@ class _LoopBeats:
     def remove(self, context: Context) -> None:
         beat = self._beats.pop(context, None)
         if beat is not None:
+            now = monotonic()
+            if beat.due < now:
+                beat.warn_of_a_held_up_loop(now)
             beat.ended = True
 
     def _schedule(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -181,28 +199,44 @@ class _LoopBeats:
             return
         self._wakes_at = inf
         now = monotonic()
-        for beat in list(self._beats.values()):
-            if beat.due <= now:
-                # Until it is answered it is not due again, but it must not be forgotten either.
-                beat.due = now + beat.policy.lease / _BEATS_PER_LEASE
-                renewal = loop.create_task(self._renew(beat, loop))
-                self._renewals.add(renewal)
-                renewal.add_done_callback(self._renewals.discard)
+        due = [beat for beat in self._beats.values() if beat.is_due(now)]
+        for beat in due:
+            beat.warn_of_a_held_up_loop(now)
+            # Until it is answered it is not due again, but it must not be forgotten either.
+            beat.due = now + beat.policy.lease / _BEATS_PER_LEASE
+        if due:
+            renewal = loop.create_task(self._renew(due, loop))
+            self._renewals.add(renewal)
+            renewal.add_done_callback(self._renewals.discard)
         self._reschedule(loop)
 
-    async def _renew(self, beat: Beat, loop: asyncio.AbstractEventLoop) -> None:
+    async def _renew(self, beats: Sequence[Beat], loop: asyncio.AbstractEventLoop) -> None:
         try:
-            beat.answered(await arun(beat.script(self._backend), self._backend.aperform))
-        except StoreError:
-            beat.unanswered()
-        except Exception:
-            _LOG.exception("a lease could not be renewed")
-            beat.unanswered()
-        if beat.ended:
-            self._beats.pop(beat.context, None)
+            _emit(beats, await self._store.renew_many([beat.renewal() for beat in beats]))
+        except Exception as error:
+            _put_off(beats, error)
+        _drop_ended(beats, self._beats)
         self._reschedule(loop)
 
     def _reschedule(self, loop: asyncio.AbstractEventLoop) -> None:
         due = min((beat.due for beat in self._beats.values()), default=inf)
         if due < self._wakes_at:
             self._schedule(due, loop)
+
+
+def _emit(beats: Sequence[Beat], answers: Iterable[Answer | StoreError]) -> None:
+    for beat, answer in zip(beats, answers, strict=True):
+        beat.answered(answer)
+
+
+def _put_off(beats: Sequence[Beat], error: Exception) -> None:
+    if not isinstance(error, StoreError):
+        _LOG.error("leases could not be renewed", exc_info=error)
+    for beat in beats:
+        beat.unanswered()
+
+
+def _drop_ended(beats: Sequence[Beat], kept: dict[Context, Beat]) -> None:
+    for beat in beats:
+        if beat.ended:
+            kept.pop(beat.context, None)

@@ -39,7 +39,11 @@ class CallStarted(Struct, frozen=True, eq=False):
 
 
 class CallEnded(Struct, frozen=True):
-    """A call was answered: `how` is fresh, replay, shared or the name of the error."""
+    """A call was answered: `how` is fresh, replay, shared or the name of the error.
+
+    `stored` is False where the work was done and the store could not be brought to keep it; `kept` is False where it
+    keeps that the work is done, and not the result.
+    """
 
     started: CallStarted
     how: str
@@ -47,6 +51,8 @@ class CallEnded(Struct, frozen=True):
     waited: float
     attempt: int = 0
     error: BaseException | None = None
+    stored: bool = True
+    kept: bool = True
 
 
 class Claimed(Struct, frozen=True):
@@ -91,7 +97,7 @@ class KeyFailed(Struct, frozen=True):
 
 
 Event = CallStarted | CallEnded | Claimed | Settled | Removed | StoreFailed | KeyFailed
-Tell = Callable[[Event], None]
+Emit = Callable[[Event], None]
 
 
 class Observer(Protocol):
@@ -100,28 +106,28 @@ class Observer(Protocol):
     def on(self, event: Event) -> None: ...
 
 
-def telling(observers: Sequence[Observer]) -> Tell | None:
+def make_emitter(observers: Sequence[Observer]) -> Emit | None:
     """One function that tells every observer; None where there is nobody to tell."""
     if not observers:
         return None
     log = logging.getLogger("sameas")
 
-    def tell(event: Event) -> None:
+    def emit(event: Event) -> None:
         for observer in observers:
             try:
                 observer.on(event)
             except Exception:
                 log.exception("observer %r failed at %s", observer, type(event).__name__)
 
-    return tell
+    return emit
 
 
 class ObservedBackend(Backend):
     """A back end whose answers are told."""
 
-    def __init__(self, inner: Backend, tell: Tell) -> None:
+    def __init__(self, inner: Backend, emit: Emit) -> None:
         self.inner = inner
-        self.tell = tell
+        self.emit = emit
         self.waker: Waker | None = inner.waker
         self.poll_at_most = inner.poll_at_most
 
@@ -132,7 +138,7 @@ class ObservedBackend(Backend):
     def claim(self, request: ClaimRequest) -> Script[Claim]:
         began = perf_counter()
         claim = yield from self._told("claim", self.inner.claim(request))
-        self.tell(Claimed(request.identity, claim, perf_counter() - began))
+        self.emit(Claimed(request.identity, claim, perf_counter() - began))
         return claim
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
@@ -150,7 +156,7 @@ class ObservedBackend(Backend):
     def forget(self, identity: Identity) -> Script[Answer]:
         answer = yield from self._settled("forget", identity, self.inner.forget(identity))
         if isinstance(answer, Accepted):
-            self.tell(Removed("forgotten", 1))
+            self.emit(Removed("forgotten", 1))
         return answer
 
     def read(self, identity: Identity) -> Script[Record | None]:
@@ -158,7 +164,7 @@ class ObservedBackend(Backend):
 
     def forget_where(self, selection: Selection) -> Script[int]:
         count = yield from self._told("forget", self.inner.forget_where(selection))
-        self.tell(Removed("forgotten", count, selection))
+        self.emit(Removed("forgotten", count, selection))
         return count
 
     def find(self, query: Query) -> Script[Page]:
@@ -166,7 +172,7 @@ class ObservedBackend(Backend):
 
     def prune(self, limit: int) -> Script[int]:
         count = yield from self._told("prune", self.inner.prune(limit))
-        self.tell(Removed("expired", count))
+        self.emit(Removed("expired", count))
         return count
 
     def perform(self, command: Command) -> Any:
@@ -184,12 +190,12 @@ class ObservedBackend(Backend):
     @contextmanager
     def join(self, connection: Any) -> Iterator[Backend]:
         with self.inner.join(connection) as joined:
-            yield ObservedBackend(joined, self.tell)
+            yield ObservedBackend(joined, self.emit)
 
     @asynccontextmanager
     async def ajoin(self, connection: Any) -> AsyncIterator[Backend]:
         async with self.inner.ajoin(connection) as joined:
-            yield ObservedBackend(joined, self.tell)
+            yield ObservedBackend(joined, self.emit)
 
     def close(self) -> None:
         self.inner.close()
@@ -202,14 +208,14 @@ class ObservedBackend(Backend):
     ) -> Script[Answer]:
         began = perf_counter()
         answer = yield from self._told(operation, script)
-        self.tell(Settled(operation, identity, answer, perf_counter() - began, fence))
+        self.emit(Settled(operation, identity, answer, perf_counter() - began, fence))
         return answer
 
     def _told(self, operation: str, script: Script[T]) -> Script[T]:
         try:
             return (yield from script)
         except Exception as error:
-            self.tell(StoreFailed(operation, error))
+            self.emit(StoreFailed(operation, error))
             raise
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, Literal
 
-from sameas.once.record import NEVER
+from sameas.once.record import FOR_EVER
 
 OnBusy = Literal["wait", "refuse"]
+OnUnstored = Literal["raise", "return"]
 
 MINUTE: Final = 60.0
 HOUR: Final = 60 * MINUTE
@@ -15,13 +17,29 @@ DAY: Final = 24 * HOUR
 
 
 def micros(seconds: float) -> int:
-    """Seconds as the whole microseconds that stores count in."""
-    return round(seconds * 1_000_000)
+    """Seconds as the whole microseconds that stores count in; more than a century of them is for ever."""
+    return FOR_EVER if seconds * 1_000_000 >= FOR_EVER else round(seconds * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The settings of a scope, checked when they are made. Durations are in seconds."""
+    """The settings of a scope, in seconds where they are times. Raises ValueError for one that cannot be.
+
+    lease: after so long without a word from it, a worker is replaced. 30; it is renewed while the work goes on.
+    retention: for so long a result is kept. 24 hours; None keeps it until it is forgotten.
+    on_busy: "wait" (the default) for another who is at it, or "refuse".
+    wait_for: for so long in all. 60.
+    max_waiters: more than so many callers of one process do not wait for one key. 16,384.
+    keep_errors: errors of these types are kept like results: StoredFailure is raised for others. None by default.
+    retry_window: for so long. 5 minutes.
+    patience: for so long a result is handed in to a store that does not answer. None: as long as the lease is ours.
+    on_unstored: "raise" (the default) OutcomeUnknown after that, or "return" the result.
+    former_keys: look for work under the key it had before types had tags. True.
+
+    A result that cannot be stored is handed in again for as long as the lease is certainly ours (or for `patience`
+    seconds). After that the call raises OutcomeUnknown, which has the result; with `on_unstored="return"` it returns
+    the result, and only `record(...).stored` and the observers say that a later caller may run the work again.
+    """
 
     lease: float = 30.0
     # Source document 004, point 7: 24 hours unless the scope says otherwise. None keeps it until it is forgotten.
@@ -32,25 +50,35 @@ class Policy:
     keep_errors: tuple[type[Exception], ...] = ()
     # Source document 000, part 4.3: a failed handle is kept for five minutes.
     retry_window: float = 5 * MINUTE
-    # How long a finished call tries to hand its result in to a store that does not answer.
-    patience: float = 5.0
+    # How long a finished call tries to hand its result in to a store that does not answer. None: as long as its lease.
+    patience: float | None = None
+    on_unstored: OnUnstored = "raise"
+    # Whether work without a key, on more than JSON's types, is looked for under the key that it had before types had
+    # tags. Needed until the longest retention has passed since the upgrade.
+    former_keys: bool = True
 
     lease_micros: int = field(init=False, repr=False, compare=False)
     retention_micros: int = field(init=False, repr=False, compare=False)
     retry_window_micros: int = field(init=False, repr=False, compare=False)
+    # For a row that another transaction holds, as for anybody else who is at the work.
+    patience_micros: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.lease >= 0.001:
-            raise ValueError("lease must be at least a millisecond")
+        if not 0.001 <= self.lease < inf:
+            raise ValueError("lease must be at least a millisecond, and must end")
         if self.retention is not None and not self.retention >= self.lease:
             raise ValueError("retention must not be shorter than the lease: a takeover has to find the record")
         if self.on_busy not in ("wait", "refuse"):
             raise ValueError(f"on_busy must be 'wait' or 'refuse', not {self.on_busy!r}")
-        if self.wait_for < 0 or self.retry_window <= 0 or self.patience < 0:
+        if self.on_unstored not in ("raise", "return"):
+            raise ValueError(f"on_unstored must be 'raise' or 'return', not {self.on_unstored!r}")
+        if self.wait_for < 0 or not self.retry_window > 0 or (self.patience is not None and self.patience < 0):
             raise ValueError("wait_for and patience must not be negative, and retry_window must be positive")
         if self.max_waiters < 1:
             raise ValueError("max_waiters must be at least 1")
-        retention = NEVER // 2 if self.retention is None else min(micros(self.retention), NEVER // 2)
+        retention = inf if self.retention is None else self.retention
         object.__setattr__(self, "lease_micros", micros(self.lease))
-        object.__setattr__(self, "retention_micros", retention)
+        object.__setattr__(self, "retention_micros", micros(retention))
         object.__setattr__(self, "retry_window_micros", micros(self.retry_window))
+        waits = 0.0 if self.on_busy == "refuse" else min(self.wait_for, DAY)
+        object.__setattr__(self, "patience_micros", micros(waits))

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic
 
 from sameas.identity.canonical import compile_exclusions
 from sameas.once.async_engine import AsyncEngine
+from sameas.once.call_builder import Options
 from sameas.once.codec import declared_result
 from sameas.once.context import Context
-from sameas.once.decorator import scope_of
 from sameas.once.engine import Engine
-from sameas.once.intake import Options
+from sameas.once.naming import scope_of
+from sameas.once.observe import Observer
 from sameas.once.policy import Policy
 from sameas.once.processing_record import ProcessingRecord
 from sameas.once.store import AsyncStore, Store
+from sameas.once.unbegun import refuse_async
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+    V = TypeVar("V", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    V = TypeVar("V")
 
 
-class IdempotentProcessor:
+class IdempotentProcessor(Generic[V, T]):
     """Processes each payload once, by its content less the excluded fields; the scope is the function's name."""
 
     def __init__(
         self,
-        function: Callable[[Any], Any],
+        function: Callable[[V], T],
         *,
         store: Store,
         scope: str | None = None,
@@ -30,9 +43,11 @@ class IdempotentProcessor:
         tenant: str = "",
         policy: Policy | None = None,
         result_type: Any = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
+        refuse_async(function, "use AsyncIdempotentProcessor")
         self._function = function
-        self.engine = Engine(store, policy=policy)
+        self.engine = Engine(store, policy=policy, observers=observers)
         self._options: Options = {
             "scope": scope or scope_of(function),
             "tenant": tenant,
@@ -40,29 +55,36 @@ class IdempotentProcessor:
             "result_type": result_type or declared_result(function),
         }
 
-    def process(self, payload: Any) -> ProcessingRecord:
-        """The result, run now or as it was the first time; `was_replay` tells which."""
+    def process(self, payload: V) -> ProcessingRecord[T]:
+        """The result, run now or as it was the first time; `was_replay` tells which.
+
+        Raises what `Engine.record` raises.
+        """
         function = self._function
 
-        def work(context: Context) -> Any:
+        def work(context: Context) -> T:
             return function(payload)
 
         options = self._options.copy()
         options["payload"] = payload
         return self.engine.record(work, **options)
 
-    def process_many(self, payloads: Iterable[Any]) -> list[ProcessingRecord]:
-        """Many payloads, the claims made in one go."""
+    def process_many(self, payloads: Iterable[V]) -> list[ProcessingRecord[T]]:
+        """Many payloads, the claims made in one go. Raises BatchFailed, with every record or error, if some failed."""
         function = self._function
-        return self.engine.record_many(lambda context, payload: function(payload), payloads, **self._options)
+
+        def work(context: Context, payload: V) -> T:
+            return function(payload)
+
+        return self.engine.record_many(work, payloads, **self._options)
 
 
-class AsyncIdempotentProcessor:
+class AsyncIdempotentProcessor(Generic[V, T]):
     """`IdempotentProcessor`, for async functions."""
 
     def __init__(
         self,
-        function: Callable[[Any], Awaitable[Any]],
+        function: Callable[[V], Awaitable[T]],
         *,
         store: AsyncStore,
         scope: str | None = None,
@@ -70,9 +92,10 @@ class AsyncIdempotentProcessor:
         tenant: str = "",
         policy: Policy | None = None,
         result_type: Any = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._function = function
-        self.engine = AsyncEngine(store, policy=policy)
+        self.engine = AsyncEngine(store, policy=policy, observers=observers)
         self._options: Options = {
             "scope": scope or scope_of(function),
             "tenant": tenant,
@@ -80,18 +103,25 @@ class AsyncIdempotentProcessor:
             "result_type": result_type or declared_result(function),
         }
 
-    async def process(self, payload: Any) -> ProcessingRecord:
-        """The result, run now or as it was the first time; `was_replay` tells which."""
+    async def process(self, payload: V) -> ProcessingRecord[T]:
+        """The result, run now or as it was the first time; `was_replay` tells which.
+
+        Raises what `AsyncEngine.record` raises.
+        """
         function = self._function
 
-        def work(context: Context) -> Awaitable[Any]:
+        def work(context: Context) -> Awaitable[T]:
             return function(payload)
 
         options = self._options.copy()
         options["payload"] = payload
         return await self.engine.record(work, **options)
 
-    async def process_many(self, payloads: Iterable[Any]) -> list[ProcessingRecord]:
-        """Many payloads, the claims made in one go."""
+    async def process_many(self, payloads: Iterable[V]) -> list[ProcessingRecord[T]]:
+        """Many payloads, the claims made in one go. Raises BatchFailed, with every record or error, if some failed."""
         function = self._function
-        return await self.engine.record_many(lambda context, payload: function(payload), payloads, **self._options)
+
+        def work(context: Context, payload: V) -> Awaitable[T]:
+            return function(payload)
+
+        return await self.engine.record_many(work, payloads, **self._options)

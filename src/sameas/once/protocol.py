@@ -116,7 +116,11 @@ TRANSITIONS: Final[dict[Event, Row]] = {
     },
 }
 
-_ON_CLAIM: Final = TRANSITIONS[Event.CLAIM]
+# Members by names of their own: until Python 3.12 to look one up on its class takes longer than all else here.
+_HELD, _DONE, _FAILED = State
+_ABSENT, _OTHER, _MINE, _LAPSED, _TAKEN, _IS_DONE, _IS_FAILED, _DONE_BY_ME, _FAILED_BY_ME = View
+_NONE, _TAKE, _EXTEND, _FINISH = Change.NONE, Change.TAKE, Change.EXTEND, Change.FINISH
+_ON_CLAIM, _ON_RENEW, _ON_COMPLETE, _ON_FAIL, _ON_RELEASE, _ON_FORGET = (TRANSITIONS[event] for event in Event)
 
 Step = tuple[Record | None, Answer]
 
@@ -124,11 +128,11 @@ Step = tuple[Record | None, Answer]
 def claim(record: Record | None, request: ClaimRequest, now: int) -> tuple[Record | None, Claim]:
     """Ask to do the work. One look decides: do it, here is the result, wait, or the key is for something else."""
     change, answer = _ON_CLAIM[_seen_by_claimant(record, request, now)]
-    if change is Change.TAKE:
+    if change is _TAKE:
         taken = _take(record, request, now)
         return taken, Acquired(taken.fence, taken.attempt)
     assert record is not None
-    if change is Change.EXTEND:
+    if change is _EXTEND:
         held = _extend(record, request.lease_for, request.retain_for, now)
         return held, Acquired(held.fence, held.attempt)
     if answer == "replay":
@@ -140,8 +144,8 @@ def claim(record: Record | None, request: ClaimRequest, now: int) -> tuple[Recor
 
 def renew(record: Record | None, lease: Lease, *, lease_for: int, retain_for: int, now: int) -> Step:
     """Move the lease on; the work goes on."""
-    change, _ = TRANSITIONS[Event.RENEW][_seen_by_holder(record, lease, now)]
-    if change is Change.NONE or record is None:
+    change, _ = _ON_RENEW[_seen_by_holder(record, lease, now)]
+    if change is _NONE or record is None:
         return record, LOST
     held = _extend(record, lease_for, retain_for, now)
     return held, Accepted(now, held.expires_at)
@@ -149,68 +153,73 @@ def renew(record: Record | None, lease: Lease, *, lease_for: int, retain_for: in
 
 def complete(record: Record | None, lease: Lease, *, outcome: Outcome, retain_for: int, now: int) -> Step:
     """Hand in the result."""
-    return _settle(record, lease, Event.COMPLETE, outcome, retain_for, now)
+    return _settle(record, lease, _ON_COMPLETE, outcome, retain_for, now)
 
 
 def fail(record: Record | None, lease: Lease, *, outcome: Outcome, retain_for: int, now: int) -> Step:
     """Hand in a failure that is to be kept for the retry window."""
-    return _settle(record, lease, Event.FAIL, outcome, retain_for, now)
+    return _settle(record, lease, _ON_FAIL, outcome, retain_for, now)
 
 
 def release(record: Record | None, lease: Lease, *, now: int) -> Step:
     """Give the work back undone: the next claim does it again."""
-    change, _ = TRANSITIONS[Event.RELEASE][_seen_by_holder(record, lease, now)]
-    return (record, LOST) if change is Change.NONE else (None, Accepted(now, now))
+    change, _ = _ON_RELEASE[_seen_by_holder(record, lease, now)]
+    return (record, LOST) if change is _NONE else (None, Accepted(now, now))
 
 
 def forget(record: Record | None, *, now: int) -> Step:
     """Remove the record, whoever holds it; the holder is fenced, because its fence is never given again."""
-    seen = View.ABSENT if record is None or record.expires_at <= now else View.TAKEN
-    _, answer = TRANSITIONS[Event.FORGET][seen]
+    seen = _ABSENT if record is None or record.expires_at <= now else _TAKEN
+    _, answer = _ON_FORGET[seen]
     return None, LOST if answer == "lost" else Accepted(now, now)
 
 
 def _seen_by_claimant(record: Record | None, request: ClaimRequest, now: int) -> View:
     if record is None or record.expires_at <= now:
-        return View.ABSENT
+        return _ABSENT
     if record.fingerprint != request.fingerprint:
-        return View.OTHER
-    if record.state is State.DONE:
-        return View.DONE
-    if record.state is State.FAILED:
-        return View.FAILED
+        return _OTHER
+    if record.state is _DONE:
+        return _IS_DONE
+    if record.state is _FAILED:
+        return _IS_FAILED
     if record.attempt_id == request.attempt_id:
-        return View.MINE
-    return View.LAPSED if record.lease_until <= now else View.TAKEN
+        return _MINE
+    return _LAPSED if record.lease_until <= now else _TAKEN
 
 
 def _seen_by_holder(record: Record | None, lease: Lease, now: int) -> View:
     if record is None or record.expires_at <= now:
-        return View.ABSENT
+        return _ABSENT
     # The fence, not the clock, decides: a holder may outlive its lease as long as nobody took over.
     mine = record.fence == lease.fence and record.attempt_id == lease.attempt_id
-    if record.state is State.DONE:
-        return View.DONE_BY_ME if mine else View.DONE
-    if record.state is State.FAILED:
-        return View.FAILED_BY_ME if mine else View.FAILED
+    if record.state is _DONE:
+        return _DONE_BY_ME if mine else _IS_DONE
+    if record.state is _FAILED:
+        return _FAILED_BY_ME if mine else _IS_FAILED
     if mine:
-        return View.MINE
-    return View.LAPSED if record.lease_until <= now else View.TAKEN
+        return _MINE
+    return _LAPSED if record.lease_until <= now else _TAKEN
 
 
 def _take(record: Record | None, request: ClaimRequest, now: int) -> Record:
     """A new holder. The fence is above every earlier one, also after the record was gone: the clock moved on."""
-    known = None if record is None or record.expires_at <= now else record
+    fence, attempt, created_at = now, 1, now
+    if record is not None:
+        fence = max(record.fence + 1, now)
+        if record.expires_at > now:
+            attempt, created_at = record.attempt + 1, record.created_at
+    lease_until, expires_at = now + request.lease_for, now + request.retain_for
     return Record(
         request.identity,
         request.fingerprint,
-        State.HELD,
-        fence=now if record is None else max(record.fence + 1, now),
-        attempt=1 if known is None else known.attempt + 1,
-        attempt_id=request.attempt_id,
-        lease_until=now + request.lease_for,
-        created_at=now if known is None else known.created_at,
-        expires_at=now + request.retain_for,
+        _HELD,
+        fence,
+        attempt,
+        request.attempt_id,
+        lease_until,
+        created_at,
+        expires_at,
         about=request.about,
     )
 
@@ -219,12 +228,12 @@ def _extend(record: Record, lease_for: int, retain_for: int, now: int) -> Record
     return replace(record, lease_until=now + lease_for, expires_at=max(record.expires_at, now + retain_for))
 
 
-def _settle(record: Record | None, lease: Lease, event: Event, outcome: Outcome, retain_for: int, now: int) -> Step:
-    change, answer = TRANSITIONS[event][_seen_by_holder(record, lease, now)]
+def _settle(record: Record | None, lease: Lease, row: Row, outcome: Outcome, retain_for: int, now: int) -> Step:
+    change, answer = row[_seen_by_holder(record, lease, now)]
     if answer == "lost" or record is None:
         return record, LOST
-    if change is Change.NONE:
+    if change is _NONE:
         return record, Accepted(record.completed_at or now, record.expires_at)
-    state = State.DONE if change is Change.FINISH else State.FAILED
+    state = _DONE if change is _FINISH else _FAILED
     settled = replace(record, state=state, outcome=outcome, completed_at=now, expires_at=now + retain_for)
     return settled, Accepted(now, settled.expires_at)

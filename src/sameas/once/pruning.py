@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from random import uniform
 from typing import Final
 
+from sameas.once.archive import prune_into
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError
 
@@ -21,19 +23,30 @@ BATCH: Final = 1_000
 MAX_BATCHES: Final = 100
 
 
-async def keep_pruned(engine: AsyncEngine, *, every: float) -> None:
-    """Remove expired records about every so many seconds, and say how many, until it is cancelled."""
+async def keep_pruned(engine: AsyncEngine, *, every: float, archive: Path | None = None) -> None:
+    """Remove expired records about every so many seconds, and say how many, until it is cancelled; with an `archive`
+    they are appended to that file first, and stay where they cannot be.
+    """
     while True:
         # Not all processes at once.
         await asyncio.sleep(every * uniform(0.5, 1.5))
         removed = 0
         try:
-            for _ in range(MAX_BATCHES):
-                gone = await engine.store.prune(BATCH)
-                removed += gone
-                if gone < BATCH:
-                    break
-        except SameasError as trouble:
+            if archive is not None:
+                removed = await prune_into(archive, engine, batch=BATCH)
+            else:
+                removed = await _prune(engine)
+        except (SameasError, OSError) as trouble:
             _LOG.warning("expired records could not be removed: %s", trouble)
         if removed:
             _LOG.info("expired records removed: %d", removed)
+
+
+async def _prune(engine: AsyncEngine) -> int:
+    removed = 0
+    for _ in range(MAX_BATCHES):
+        gone = await engine.store.prune(BATCH)
+        removed += gone
+        if gone < BATCH:
+            break
+    return removed

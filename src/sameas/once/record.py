@@ -8,10 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-# What holds nothing but texts and numbers (`gc=False`) is of no interest to the collector of cycles.
+# What holds nothing that could hold it again (`gc=False`) is of no interest to the collector of cycles.
 #
 # The year 2255: beyond any retention, and still exact in a double, which is all that Lua has.
 NEVER = 9_000_000_000_000_000
+# How long a record is kept that does not expire; added to any present time it is before NEVER.
+FOR_EVER = NEVER // 2
 
 
 class State(StrEnum):
@@ -31,7 +33,7 @@ class Identity(Struct, frozen=True, gc=False):
     key: str
 
 
-class Outcome(Struct, frozen=True):
+class Outcome(Struct, frozen=True, gc=False):
     """A result as bytes, the way to read them, and a little about them (an HTTP status, the headers that were kept)."""
 
     data: bytes
@@ -39,13 +41,13 @@ class Outcome(Struct, frozen=True):
     meta: Mapping[str, Any] = {}
 
 
-class Unframed(Outcome, frozen=True):
+class Unframed(Outcome, frozen=True, gc=False):
     """An outcome whose frame was checked already, with the bytes that are inside."""
 
     inside: bytes = b""
 
 
-class About(Struct, frozen=True):
+class About(Struct, frozen=True, gc=False):
     """What people and audits want to know of a record; it never decides anything."""
 
     owner: str = ""
@@ -58,7 +60,7 @@ class About(Struct, frozen=True):
 NOBODY = About()
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """One stored record."""
 
     identity: Identity
@@ -74,8 +76,13 @@ class Record(Struct, frozen=True):
     outcome: Outcome | None = None
     about: About = NOBODY
 
+    @property
+    def status_code(self) -> int | None:
+        """Of an HTTP answer that is kept."""
+        return None if self.outcome is None else self.outcome.meta.get("status")
 
-class ClaimRequest(Struct, frozen=True):
+
+class ClaimRequest(Struct, frozen=True, gc=False):
     """A wish to do the work: who asks, for what, and for how long. Durations are in microseconds."""
 
     identity: Identity
@@ -84,6 +91,8 @@ class ClaimRequest(Struct, frozen=True):
     lease_for: int
     retain_for: int
     about: About = NOBODY
+    # How long the claim may wait for a row that another transaction holds; None leaves it to the store.
+    patience: int | None = None
 
 
 class Lease(Struct, frozen=True, gc=False):
@@ -94,6 +103,14 @@ class Lease(Struct, frozen=True, gc=False):
     attempt_id: str
 
 
+class Renewal(Struct, frozen=True, gc=False):
+    """A wish to keep a lease. Durations are in microseconds."""
+
+    lease: Lease
+    lease_for: int
+    retain_for: int
+
+
 class Acquired(Struct, frozen=True, gc=False):
     """The caller holds the lease and does the work; `attempt` counts the tries, from 1."""
 
@@ -101,7 +118,7 @@ class Acquired(Struct, frozen=True, gc=False):
     attempt: int
 
 
-class Replay(Struct, frozen=True):
+class Replay(Struct, frozen=True, gc=False):
     """The work was done, or failed in a way that is kept: here is the record."""
 
     record: Record
@@ -127,7 +144,7 @@ class Accepted(Struct, frozen=True, gc=False):
     expires_at: int
 
 
-class Lost(Struct, frozen=True):
+class Lost(Struct, frozen=True, gc=False):
     """The write changed nothing: the lease has gone to another, or the record was forgotten."""
 
 

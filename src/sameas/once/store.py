@@ -10,17 +10,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from itertools import chain
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct
 
-from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record, Replay, State
+from sameas.once.errors import StoreError
+from sameas.once.record import (
+    Answer,
+    Claim,
+    ClaimRequest,
+    Identity,
+    Lease,
+    Outcome,
+    Record,
+    Renewal,
+    Replay,
+    State,
+)
 from sameas.once.script import Command, Script, arun, arun_together, run, run_together
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """Which records to list: every field that is set must fit. `after` is the cursor of the page before."""
+    """Which records to list: every field that is set must fit. `after` is the cursor of the page before; `expired` asks
+    for those whose time is over and which nobody has pruned, instead of those that stand.
+    """
 
     tenant: str | None = None
     scope: str | None = None
@@ -34,6 +49,7 @@ class Query(Struct, frozen=True, kw_only=True):
     created_before: int | None = None
     limit: int = 50
     after: str | None = None
+    expired: bool = False
 
 
 class Page(Struct, frozen=True):
@@ -66,6 +82,10 @@ class Selection(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.tenant is None and self.scope is None and self.tag is None:
             raise ValueError("say what to forget: a tenant, a scope or a tag")
+
+
+# The answers to some renewals; that of one which the store could not make is its error.
+Renewed = Sequence[Answer | StoreError]
 
 
 class Waker(Protocol):
@@ -120,6 +140,17 @@ class Backend(ABC):
     @abstractmethod
     async def aperform(self, command: Command) -> Any: ...
 
+    def renew_many(self, renewals: Sequence[Renewal]) -> Sequence[Script[Renewed]]:
+        """The scripts that renew many leases, driven together; their answers, one after the other, are the leases'."""
+        return [self.renew_alone(renewal) for renewal in renewals]
+
+    def renew_alone(self, renewal: Renewal) -> Script[Renewed]:
+        """Renew one of many leases: what keeps it from being renewed must not keep the others."""
+        try:
+            return [(yield from self.renew(renewal.lease, renewal.lease_for, renewal.retain_for))]
+        except StoreError as error:
+            return [error]
+
     def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
         """Many commands in one go; the reply of a command that failed is its exception."""
         return [_reply(self.perform, command) for command in commands]
@@ -168,6 +199,11 @@ class Store:
 
     def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
         return run(self.backend.renew(lease, lease_for, retain_for), self.backend.perform)
+
+    def renew_many(self, renewals: Sequence[Renewal]) -> list[Answer | StoreError]:
+        """Keep many leases, in as few round trips as the store can; the answer where it could not is its error."""
+        answers = run_together(self.backend.renew_many(renewals), self.backend.perform_many)
+        return list(chain.from_iterable(answers))
 
     def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
         return run(self.backend.complete(lease, outcome, retain_for), self.backend.perform)
@@ -221,6 +257,11 @@ class AsyncStore:
 
     async def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
         return await arun(self.backend.renew(lease, lease_for, retain_for), self.backend.aperform)
+
+    async def renew_many(self, renewals: Sequence[Renewal]) -> list[Answer | StoreError]:
+        """Keep many leases, in as few round trips as the store can; the answer where it could not is its error."""
+        answers = await arun_together(self.backend.renew_many(renewals), self.backend.aperform_many)
+        return list(chain.from_iterable(answers))
 
     async def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
         return await arun(self.backend.complete(lease, outcome, retain_for), self.backend.aperform)

@@ -103,9 +103,15 @@ class _Assembly:
                     restrictions=tuple(sorted(self._axioms.restrictions.get(iri, ()), key=_restriction_order)),
                     deprecated=iri in self._deprecated,
                     declared=iri in self._declared,
+                    keys=self._keys(iri),
                 )
             )
         return tuple(found)
+
+    def _keys(self, iri: str) -> tuple[tuple[str, ...], ...]:
+        lists = [self._read.items(head) for head in self._facts.objects(iri, v.HAS_KEY)]
+        named = [sorted({one for one in items if isinstance(one, str) and not is_blank(one)}) for items in lists]
+        return tuple(sorted({tuple(key) for key in named if key}))
 
     def _assemble_properties(self) -> tuple[OntologyProperty, ...]:
         inverses = self._both_ways(v.INVERSES)

@@ -9,14 +9,16 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from sameas.ontology.limits import Limits
 from sameas.ontology.model import Ontology
+from sameas.ontology.notation import Notation
 from sameas.ontology.version import MODEL_VERSION
 
-LAYOUT = 1
+LAYOUT = 2
 """Goes up when the encoding of the model changes."""
 MAGIC = b"sameas-ontology\n"
 DIGEST_BYTES = 32
@@ -30,11 +32,13 @@ class OntologyCache:
 
     def key(self, data: bytes, *, notation: str, imports: str, limits: Limits) -> str:
         """The name of what the content parses to."""
-        parts = [str(LAYOUT), str(MODEL_VERSION), notation, imports, msgspec.json.encode(limits).decode()]
-        digest = hashlib.sha256(hashlib.sha256(data).digest())
-        for part in parts:
-            digest.update(f"{len(part)}:{part}".encode())
-        return digest.hexdigest()
+        return _key(hashlib.sha256(data).digest(), notation=notation, imports=imports, limits=limits)
+
+    def remove(self, content_digest: str, *, limits: Limits) -> None:
+        """Delete what content with this SHA-256 parses to without imports, in whatever notation it is."""
+        for notation in get_args(Notation):
+            key = _key(bytes.fromhex(content_digest), notation=notation, imports="", limits=limits)
+            self._path(key).unlink(missing_ok=True)
 
     def get(self, key: str) -> Ontology | None:
         """The ontology, or None if it is not there or not whole."""
@@ -70,3 +74,10 @@ class OntologyCache:
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.ontology"
+
+
+def _key(content_digest: bytes, *, notation: str, imports: str, limits: Limits) -> str:
+    digest = hashlib.sha256(content_digest)
+    for part in (str(LAYOUT), str(MODEL_VERSION), notation, imports, msgspec.json.encode(limits).decode()):
+        digest.update(f"{len(part)}:{part}".encode())
+    return digest.hexdigest()

@@ -30,11 +30,13 @@ _BROADER = {
     "dayTimeDuration": "duration",
     "yearMonthDuration": "duration",
 }
-BROADER = {v.XSD + narrow: v.XSD + broad for narrow, broad in _BROADER.items()} | {
+# No types of XML Schema, but of people: who asks for a date is told the month or the year where no text says the day.
+_LESS_PRECISE = {"gYear": "gYearMonth", "gYearMonth": "date"}
+BROADER = {v.XSD + narrow: v.XSD + broad for narrow, broad in (_BROADER | _LESS_PRECISE).items()} | {
     v.LANG_STRING: v.XSD + "string",
     v.RDF + "PlainLiteral": v.XSD + "string",
 }
-"""XML Schema part 2, section 3: a type and the type it is derived from."""
+"""A type and the one it is derived from (XML Schema part 2, section 3), or that it says less precisely."""
 
 _SCHEMA_BASE = {
     "Text": "string",

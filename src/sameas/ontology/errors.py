@@ -10,8 +10,10 @@ OntologyError
     OntologyExtraError          an optional package is missing
 """
 
+from sameas.identity.errors import SameasError, one_stop
 
-class OntologyError(Exception):
+
+class OntologyError(SameasError):
     """The ontology cannot be used."""
 
     def __init__(
@@ -36,8 +38,12 @@ class OntologyError(Exception):
             place += f", line {self.line}"
             if self.column is not None:
                 place += f", column {self.column}"
-        message = f"{place}: {self.what}"
-        return f"{message}. {self.todo}" if self.todo else message
+        return f"{place}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """What is wrong and what to do, without where."""
+        return one_stop(f"{self.what}. {self.todo}") if self.todo else self.what
 
     def located(self, file: str | None) -> "OntologyError":
         """The same error, naming the file if it did not yet."""

@@ -28,6 +28,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Work on blank nodes: members, lists and restrictions visited in class expressions."""
     expression_names: int = 50_000
     """Names in one class expression after unions and intersections are worked out."""
+    terms: int = 300_000
+    """Classes, properties, individuals and datatypes together."""
+    labels: int = 1_000_000
+    """Labels, other labels and patterns of all terms."""
+    label_characters: int = 1_000
+    """One label; what looks for it takes time with the square of its length."""
+    name_characters: int = 2_048
+    """The IRI of one term."""
+    comment_characters: int = 100_000
+    """One comment."""
     imports: int = 200
     """Imported files, direct and indirect."""
 

@@ -52,6 +52,11 @@ def read_ontology(  # all but the first are keywords
     return ontology
 
 
+def forget_ontology(content_digest: str, *, cache_dir: Path | str, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Delete from the cache what the content with this SHA-256 was read to, without imports."""
+    OntologyCache(Path(cache_dir)).remove(content_digest, limits=limits)
+
+
 def _imports_digest(folder: Path | None, limits: Limits) -> str:
     if folder is None:
         return ""
@@ -66,6 +71,7 @@ def _read(data: bytes, notation: Notation, file: str | None, folder: Path | None
     from sameas.ontology.facts import Facts
     from sameas.ontology.imports import ImportsFolder, follow_imports
     from sameas.ontology.parse import parse_statements
+    from sameas.ontology.term_bounds import check_terms
     from sameas.ontology.text2kgbench import read_text2kgbench
 
     if notation == "text2kgbench":
@@ -77,4 +83,5 @@ def _read(data: bytes, notation: Notation, file: str | None, folder: Path | None
         facts = Facts(everything)
         root = facts if len(everything) == len(statements) else Facts(statements)
         ontology = assemble(facts, limits=limits, root=root, imports=imports)
+    check_terms(ontology, limits=limits, file=file)
     return msgspec.structs.replace(ontology, version=version_of(ontology))

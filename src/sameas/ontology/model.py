@@ -51,6 +51,8 @@ class OntologyClass(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     deprecated: bool = False
     declared: bool = True
     """False if the file never says that it is a class, only uses it as one, for instance as a domain."""
+    keys: tuple[tuple[str, ...], ...] = ()
+    """`owl:hasKey`: two members with the same values of all properties of a key are one. Extraction does not use it."""
 
 
 class OntologyProperty(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -20,12 +20,14 @@ MODEL_VERSION = 1
 """Goes up when the model means something else for the same file."""
 
 USED_GROUPS = ("classes", "properties", "individuals", "datatypes")
+# What only collections use: results do not depend on it.
+_NOT_USED = frozenset({"keys"})
 
 
 def compute_ontology_version(
     source: Ontology | Path | str | bytes, *, imports_dir: Path | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> str:
-    """`sha256:` and 64 hex digits; a string is a path, bytes are a file's content."""
+    """`sha256:` and 64 hex digits; a string is a path, bytes are a file's content. Raises OntologyError."""
     if isinstance(source, Ontology):
         return version_of(source)
     from sameas.ontology.load import load_ontology, read_ontology  # load uses version_of
@@ -55,4 +57,4 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
+    return tuple((one.name, one.default) for one in msgspec.structs.fields(kind) if one.name not in _NOT_USED)

@@ -1,8 +1,8 @@
-"""The application: FastAPI with the routes of the service, behind the gate.
+"""The application: Starlette with the routes of the service, behind the gate.
 
-Rule: every route is in the table of its file, and the OpenAPI document is made from those tables; FastAPI carries them,
-WebSockets and whatever else a deployment mounts. Messages are decoded by msgspec and not by pydantic models: the
-same structs are on the wire, in the journal and in the document, and decoding is not what a request waits for.
+Rule: every route is in the table of its file, and the OpenAPI document is made from those tables. Messages are decoded
+by msgspec: the same structs are on the wire, in the journal and in the document, and decoding is not what a request
+waits for.
 """
 
 from __future__ import annotations
@@ -11,50 +11,91 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, WebSocketRoute, compile_path
 from starlette.routing import Route as StarletteRoute
-from starlette.routing import WebSocketRoute
 from starlette.types import ASGIApp
 
 from sameas.once.observe import Observer
 from sameas.once.observers.metrics import MetricsObserver
 from sameas.server.authentication import Entry
 from sameas.server.bodies import ClientGone, read_body
-from sameas.server.gate import Gate
+from sameas.server.http.gate import Gate
+from sameas.server.http.openapi import openapi_document
+from sameas.server.http.replies import json_reply, problem_reply
+from sameas.server.http.route import Asked, Route
+from sameas.server.http.routes import (
+    asking,
+    collection_views,
+    collections,
+    console,
+    debug,
+    extract,
+    health,
+    keys,
+    ontologies,
+    questions,
+    rpc,
+    runs,
+    sessions,
+    versions,
+    views,
+)
+from sameas.server.http.routes.pages import PAGES
+from sameas.server.http.rpc import RpcSocket
+from sameas.server.http.telemetry import Telemetry
 from sameas.server.logs import RequestLog
-from sameas.server.openapi import openapi_document
+from sameas.server.metrics import ServiceMetrics
 from sameas.server.problems import Problem, problem_of
-from sameas.server.replies import json_reply, problem_reply
-from sameas.server.route import Asked, Route
-from sameas.server.routes import debug, extract, health, keys, ontologies, rpc, runs
-from sameas.server.rpc import RpcSocket
 from sameas.server.service import Service, ServiceOptions
-from sameas.server.service_metrics import ServiceMetrics
-from sameas.server.telemetry import Telemetry
 from sameas.settings import Settings
 
 ROUTES: tuple[Route, ...] = (
     *extract.ROUTES,
     *runs.ROUTES,
     *ontologies.ROUTES,
+    *versions.ROUTES,
     *keys.ROUTES,
+    *collections.ROUTES,
+    *collection_views.ROUTES,
+    *questions.ROUTES,
+    *asking.ROUTES,
     *debug.ROUTES,
+    *console.ROUTES,
     *rpc.ROUTES,
     *health.ROUTES,
+    *sessions.ROUTES,
+    *views.ROUTES,
 )
 _LOG = logging.getLogger("sameas.server")
+_WRONG_METHOD = 405
+_DOCUMENT = "/openapi.json"
+_METHODS = [
+    (compile_path(path)[0], method)
+    for path, method in (
+        *((one.path, one.method) for one in ROUTES),
+        *((page.path, "GET") for page in PAGES),
+        (_DOCUMENT, "GET"),
+    )
+]
 
 
 class App:
     """The ASGI application and the service behind it."""
 
     def __init__(
-        self, settings: Settings, entry: Entry, *, log: RequestLog | None = None, telemetry: Telemetry | None = None
+        self,
+        settings: Settings,
+        entry: Entry,
+        *,
+        log: RequestLog | None = None,
+        telemetry: Telemetry | None = None,
+        is_worker: bool = False,
     ) -> None:
         registry = CollectorRegistry()
         metrics = MetricsObserver(registry, cached_results=self._cached_results)
@@ -63,6 +104,7 @@ class App:
             settings,
             ServiceOptions(
                 authenticator=entry.authenticator,
+                is_worker=is_worker,
                 single_tenant=entry.single_tenant,
                 directory=entry.directory,
                 observers=(metrics, *_observers(traces)),
@@ -93,27 +135,16 @@ class App:
         return self.service.cached_results()
 
     def _routes(self, settings: Settings) -> ASGIApp:
-        application = FastAPI(
-            title="sameas",
-            openapi_url=None,
-            docs_url=None,
-            redoc_url=None,
-            redirect_slashes=False,
-            lifespan=self._lifespan,
-            exception_handlers={HTTPException: _not_ours},
-        )
         document = openapi_document(ROUTES)
-        application.openapi = lambda: document  # type: ignore[method-assign]
 
         async def openapi(_: Request) -> Response:
             return json_reply(document)
 
-        application.router.routes.append(StarletteRoute("/openapi.json", openapi))
-        for route in ROUTES:
-            application.router.routes.append(
-                StarletteRoute(route.path, _endpoint(self.service, route), methods=[route.method])
-            )
-        application.router.routes.append(WebSocketRoute("/api/rpc", RpcSocket(self.service)))
+        routes: list[BaseRoute] = [StarletteRoute(_DOCUMENT, openapi), *PAGES]
+        routes += [StarletteRoute(one.path, _endpoint(self.service, one), methods=[one.method]) for one in ROUTES]
+        routes.append(WebSocketRoute("/api/rpc", RpcSocket(self.service)))
+        application = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: _not_ours})
+        application.router.redirect_slashes = False
         if origins := _origins(settings):
             application.add_middleware(
                 CORSMiddleware,
@@ -125,7 +156,7 @@ class App:
         return application
 
     @asynccontextmanager
-    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         await self.service.start()
         try:
             yield
@@ -138,18 +169,19 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[A
         note = request.scope["sameas.note"]
         note.route = route.path
         try:
-            visitor = None if route.public else await service.door.enter(request.scope)
-            note.visitor = visitor
+            caller = None if route.public else await service.enter(request.scope)
             body = b""
             if route.body is not None:
-                body = await read_body(request.scope, request.receive, at_most=service.settings.max_body)
-            return await route.handle(Asked(service, visitor, request, body))  # type: ignore[arg-type]
+                body = await read_body(
+                    request.scope, request.receive, at_most=service.settings.max_body, body_memory=service.body_memory
+                )
+            return await route.handle(Asked(service, caller, request, body))  # type: ignore[arg-type]
         except ClientGone:
             raise
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:
-                _LOG.exception("a request failed, trace %s", note.visitor and note.visitor.ctx.trace_id)
+                _LOG.exception("a request failed, trace %s", note.caller and note.caller.ctx.trace_id)
             return problem_reply(problem)
 
     return endpoint
@@ -166,7 +198,16 @@ async def _not_ours(request: Request, error: Exception) -> Response:
     reply = problem_reply(problem)
     if isinstance(error, HTTPException):
         reply.headers.update(error.headers or {})
+    if status == _WRONG_METHOD:
+        # The router names the methods of the first route that fits; there may be others.
+        reply.headers["Allow"] = ", ".join(_allowed(request.url.path))
     return reply
+
+
+def _allowed(path: str) -> list[str]:
+    """Every method that some route answers at a path."""
+    fitting = {method for pattern, method in _METHODS if pattern.match(path)}
+    return sorted(fitting | ({"HEAD"} if "GET" in fitting else set()))
 
 
 def _observers(telemetry: Telemetry) -> Sequence[Observer]:

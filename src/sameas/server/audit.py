@@ -1,47 +1,48 @@
 """The audit log of the service: who changed what, when and why, one JSON object a line, never rewritten.
 
-Rule: a change is on the disk here before its answer goes out. Each line is one write to a file opened for appending, so
-that processes of one machine can share it.
+Rule: a change is on the disk here before its answer goes out. Processes of one machine can share the file; of several
+machines, each line is an object, too.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from sameas.extraction.metadata import instant
-from sameas.server.door import Visitor
+from sameas.extraction.runs.metadata import instant
+from sameas.identity.ids import uuid7
+from sameas.objects import Objects
+from sameas.once.appended_lines import AppendedLines
+from sameas.server.tenants.access import Caller
 
 
 class AuditLog:
     """The file `audit.jsonl` of a home folder, readable by its owner."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lines = AppendedLines(path, fsync=True)
+        self.objects: Objects | None = None
 
-    def write(self, event: str, visitor: Visitor, *, reason: str = "", **about: Any) -> None:
-        ctx = visitor.ctx
+    def write(self, event: str, caller: Caller, *, reason: str = "", **about: Any) -> None:
+        ctx = caller.ctx
         line = {
             "time": instant(time.time()),
             "event": event,
             "tenant": ctx.tenant_id,
-            "actor": visitor.actor,
-            "credential": visitor.principal.credential_id,
+            "actor": caller.actor,
+            "credential": caller.principal.credential_id,
             "reason": reason,
             "traceId": ctx.trace_id,
             "invocationId": ctx.invocation_id,
             **about,
         }
-        data = msgspec.json.encode(line) + b"\n"
-        if os.write(self._file, data) != len(data):
-            raise OSError("the audit log took only part of a line: is the disk full?")
-        os.fsync(self._file)
+        data = msgspec.json.encode(line)
+        self._lines.append(data)
+        if self.objects is not None:
+            self.objects.put(f"audit/{line['time'][:10]}/{uuid7()}.json", data)
 
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._lines.close()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from sameas.server.door import OPERATOR, CaseDirectory
-from sameas.server.extractors import ModelExtractors
+from sameas.server.runs.extractors import ModelExtractors
+from sameas.server.tenants.access import OPERATOR, CaseDirectory
 from sameas.settings import SINGLE, Settings, SettingsError, api_key_secret
 from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator
 from sameas.tenancy.directory import ADMIN_ROLE

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from sameas.server.notes import Note
+from sameas.server.bodies import Note
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -27,6 +27,7 @@ class JsonFormatter(logging.Formatter):
             "event": record.getMessage(),
             "logger": record.name,
         }
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return _encode(line).decode()
@@ -61,8 +62,8 @@ class RequestLog:
     def write(self, event: str, note: Note, fields: dict[str, Any]) -> None:
         """One line about a request."""
         line: dict[str, Any] = {"timestamp": _instant(time.time()), "level": "info", "event": event}
-        if note.visitor is not None:
-            ctx = note.visitor.ctx
+        if note.caller is not None:
+            ctx = note.caller.ctx
             line |= {"traceId": ctx.trace_id, "invocationId": ctx.invocation_id, "tenant": ctx.tenant_id}
         if note.key:
             line["idempotencyKey"] = note.key

@@ -11,48 +11,33 @@ from typing import Any
 
 import msgspec
 
-from sameas.extraction.run_folder import RunDamagedError
-from sameas.extraction.runs import RunAmbiguousError, RunNotFoundError
-from sameas.extraction.wishes import RunCancelledError
+from sameas.collections.errors import (
+    CollectionError,
+    CollectionExistsError,
+    CollectionNotFoundError,
+    DecisionNotFoundError,
+    DocumentNotFoundError,
+    EntityAmbiguousError,
+    EntityNotFoundError,
+    RoleRequiredError,
+)
+from sameas.extraction.runs.folder import RunDamagedError
+from sameas.extraction.runs.library import RunAmbiguousError, RunNotFoundError
+from sameas.extraction.runs.shared_runs import RunCancelledError
 from sameas.identity.errors import NotCanonical
-from sameas.identity.scope import ScopeError
 from sameas.once.errors import SameasError
 from sameas.ontology.errors import OntologyError, OntologyTooLargeError
-from sameas.server.ontologies import ContentGone
+from sameas.questions.errors import IndexBusyError, QueryLimitError, QuestionError
+from sameas.server.tenants.ontologies import ContentGone
+from sameas.server.tenants.ontology_files import SeveralVersions
+from sameas.server.tenants.ontology_registry import NameTaken
 from sameas.web import problem as web
 from sameas.web.header import MalformedKey
-from sameas.web.problem import MEDIA_TYPE
+from sameas.web.problem import MEDIA_TYPE, TITLES, Problem
 
 __all__ = ["MEDIA_TYPE", "TITLES", "Problem", "not_found", "problem_of"]
 
-TITLES = {
-    **web.TITLES,
-    404: "Not Found",
-    405: "Method Not Allowed",
-    406: "Not Acceptable",
-    408: "Request Timeout",
-    415: "Unsupported Media Type",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-}
-
 _FULL = (ENOSPC, EDQUOT, EFBIG)
-
-
-class Problem(web.Problem):
-    """A refusal of the service."""
-
-    @property
-    def body(self) -> bytes:
-        return msgspec.json.encode(
-            {
-                "type": f"urn:sameas:problem:{self.code}",
-                "title": TITLES.get(self.status, "Error"),
-                "status": self.status,
-                "detail": self.detail,
-                **self.members,
-            }
-        )
 
 
 def not_found(what: str, *, todo: str) -> Problem:
@@ -64,16 +49,6 @@ def problem_of(error: BaseException) -> Problem:
     match error:
         case Problem():
             return error
-        case SameasError() | ScopeError():
-            same = web.problem_of(error)
-            return Problem(
-                same.status,
-                same.code,
-                same.detail,
-                retry_after=same.retry_after,
-                challenge=same.challenge,
-                **same.members,
-            )
         case RunNotFoundError():
             return Problem(404, "not-found", str(error))
         case RunAmbiguousError():
@@ -85,20 +60,41 @@ def problem_of(error: BaseException) -> Problem:
         case OntologyTooLargeError():
             return Problem(413, "ontology-too-large", error.what)
         case OntologyError():
-            said = f"{error.what}. {error.todo}" if error.todo else error.what
             where: dict[str, Any] = {"line": error.line, "column": error.column} if error.line is not None else {}
-            return Problem(422, "ontology-invalid", said, **where)
+            return Problem(422, "ontology-invalid", error.said, **where)
+        case NameTaken() | SeveralVersions():
+            return Problem(409, "ontology-ambiguous", str(error))
+        case CollectionExistsError():
+            return Problem(409, "collection-exists", str(error))
+        case EntityAmbiguousError():
+            return Problem(409, "entity-ambiguous", str(error))
+        case RoleRequiredError():
+            return Problem(403, "role-required", str(error))
+        case CollectionNotFoundError() | EntityNotFoundError() | DecisionNotFoundError() | DocumentNotFoundError():
+            return Problem(404, "not-found", str(error))
+        case CollectionError():
+            return Problem(422, "collection-refuses", str(error))
+        case QueryLimitError():
+            return Problem(422, "query-too-large", str(error), limit=error.limit)
+        case IndexBusyError():
+            return Problem(503, "index-busy", str(error), retry_after=5.0)
+        case QuestionError():
+            return Problem(400, "query-invalid", str(error))
         case ContentGone():
             return Problem(503, "ontology-changing", "the ontology is being changed; ask again", retry_after=1.0)
+        case ChildProcessError():
+            return Problem(503, "process-ended", f"{error}; the run is taken up again", retry_after=5.0)
         case OSError() if error.errno in _FULL:
             return Problem(503, "disk-full", "the disk of the service is full; nothing was begun", retry_after=30.0)
         case NotCanonical():
             return Problem(422, "not-canonical", f"the text has no canonical form: {error}")
         case MalformedKey():
             return Problem(400, "key-malformed", str(error))
+        case SameasError():
+            return web.problem_of(error)
         case msgspec.ValidationError():
             return Problem(422, "invalid", str(error))
         case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():
             return Problem(400, "malformed", "the body is not the JSON that is wanted; send an object in UTF-8")
         case _:
-            return Problem(500, "internal", "an error that nobody thought of; the log has it under this trace")
+            return Problem(500, "internal", web.UNFORESEEN)

@@ -17,14 +17,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EADDRINUSE, EADDRNOTAVAIL
 from typing import Any
 
 import uvicorn
 
+from sameas.once.errors import SameasError
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
+from sameas.server.http.protocol import BoundedHeads
 from sameas.server.logs import RequestLog, configure_logging
-from sameas.server.protocol import BoundedHeads
 from sameas.settings import Settings
 
 _LOG = logging.getLogger("sameas.server")
@@ -38,6 +40,8 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: App) -> None:
         super().__init__(config)
         self._app = app
+        # Why it does not serve.
+        self.refusal: Exception | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -53,7 +57,19 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        try:
+            # Here and not in the lifespan, where a refusal would be a traceback.
+            await self._app.service.start()
+            await super().startup(sockets)
+        except SystemExit as ended:
+            # So uvicorn says that it could not bind; it has closed the service.
+            self.refusal = _not_bound(self.config, ended.__context__)
+            self.should_exit = True
+            return
+        except (SameasError, OSError, ValueError) as error:
+            self.refusal = error
+            self.should_exit = True
+            return
         if self.started:
             # What is there now stays for good; looking through it again and again is what a slow answer is made of.
             gc.collect()
@@ -71,10 +87,10 @@ class Server(uvicorn.Server):
 def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None) -> None:
     """Serve until told to stop."""
     configure_logging()
-    # The workshop's thread gives way to the serving one sooner.
+    # The background loop's thread gives way to the serving one sooner.
     sys.setswitchinterval(_SWITCH_EVERY)
-    door = entry or open_entry(settings)
-    app = App(settings, door, log=RequestLog(enabled=not quiet))
+    access = entry or open_entry(settings)
+    app = App(settings, access, log=RequestLog(enabled=not quiet))
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -94,12 +110,26 @@ def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None
     )
     server = Server(config, app)
     _run(server)
-    door.close()
+    access.close()
+    if server.refusal is not None:
+        raise server.refusal
     if app.handed_over:
         sys.stderr.flush()
         os._exit(0)
     if not server.started:
         sys.exit(1)
+
+
+class PortInUseError(SameasError):
+    """Somebody else listens on the port."""
+
+
+def _not_bound(config: uvicorn.Config, error: BaseException | None) -> Exception:
+    number = error.errno if isinstance(error, OSError) else None
+    where = f"{config.host}:{config.port}"
+    if number == EADDRINUSE:
+        return PortInUseError(f"{where} is in use by another program; choose another with --port")
+    return OSError(number or EADDRNOTAVAIL, f"cannot listen on {where}: {error}")
 
 
 def _run(server: Server) -> Any:

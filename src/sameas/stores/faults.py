@@ -29,6 +29,11 @@ class Disconnected(StoreUnavailable):
     """The connection to the database broke, so it is not known whether the statement was done."""
 
 
+_TABLES = (
+    "The tables of sameas are missing, are another program's, or are not open to this user: open the store once with "
+    "create=True (the default) as a user that may make tables, and give sameas a database or schema of its own."
+)
+
 Translate = Callable[[BaseException], StoreError]
 
 # PostgreSQL's own codes; the first two characters are the class.
@@ -36,9 +41,21 @@ _PG_CONFLICT = {"40001", "40P01"}
 _PG_UNAVAILABLE = {"25006", "57014", "55006"}
 _PG_DISCONNECTED = {"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"}
 
+# A connection that was refused has no code. Servers that do not speak English are taken for unavailable.
+_PG_REFUSED = re.compile(
+    r"(?:database|role|user) .*does not exist|no such (?:database|user)|authentication failed|no pg_hba\.conf entry"
+    r"|no password supplied|invalid (?:URI|connection option|port number|integer value|sslmode)|Servname not supported",
+)
+# No right; and what is not there, or there already, in a schema that is another program's.
+_PG_TABLES = {"42501", "42P01", "42P07", "42703", "42883", "42710", "3F000"}
+# A statement's name is unknown, or taken by somebody else who used the session before.
+_PG_UNNAMED = {"26000", "42P05"}
+
 _MYSQL_CONFLICT = {1213, 1020}
 _MYSQL_LOCKED = {1205, 3572}
 _MYSQL_DISCONNECTED = {2002, 2003, 2006, 2013, 2014, 2055, 1927, 1053, 4031, 0}
+_MYSQL_REFUSED = {1044, 1045, 1046, 1049, 1698}
+_MYSQL_TABLES = {1050, 1054, 1142, 1143, 1146, 1227, 1370, 1356}
 _MYSQL_UNAVAILABLE = {1040, 1203, 1226, 1290, 1836, 1969, 3024, 1317, 1021, 1114, 1180, 1159, 1161}
 
 _MSSQL_CONFLICT = re.compile(r"deadlock|\b1205\b|\b3960\b", re.IGNORECASE)
@@ -57,18 +74,28 @@ def pause_after(tries: int) -> float:
 def from_postgres(error: BaseException) -> StoreError:
     """What an error of any PostgreSQL driver means to callers."""
     code = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if _PG_REFUSED.search(str(error)) if code in (None, "08P01") else code.startswith("28") or code == "3D000":
+        return StoreMisconfigured(
+            f"PostgreSQL refuses the connection: {_first_line(error)}. Check host, user, password and database in the "
+            "URL, and make the role and the database if they are not there yet."
+        )
     if code is None:
         return Disconnected(f"PostgreSQL cannot be reached: {_first_line(error)}. Try again later.")
     if code in _PG_CONFLICT:
         return Conflict(f"PostgreSQL could not serialize the work: {_first_line(error)}. Try again.")
     if code == "55P03":
         return RowLocked("Another transaction holds the record.")
+    if code in _PG_UNNAMED or (code == "08P01" and "prepared statement" in str(error)):
+        return StoreMisconfigured(
+            f"A pooler before PostgreSQL does not keep named statements ({_first_line(error)}): open the store with "
+            "prepare_threshold=None, or leave it out."
+        )
     if code in _PG_DISCONNECTED or code.startswith("08"):
         return Disconnected(f"PostgreSQL closed the connection: {_first_line(error)}. Try again later.")
     if code in _PG_UNAVAILABLE or code.startswith("53"):
         return StoreUnavailable(f"PostgreSQL cannot answer now: {_first_line(error)}. Try again later.")
-    if code.startswith("28") or code == "3D000":
-        return StoreMisconfigured(f"PostgreSQL refuses the connection: {_first_line(error)}. Check the URL.")
+    if code in _PG_TABLES:
+        return StoreMisconfigured(f"PostgreSQL refuses the statement: {_first_line(error)}. {_TABLES}")
     return StoreError(f"PostgreSQL refuses the statement: {_first_line(error)}")
 
 
@@ -83,8 +110,13 @@ def from_mysql(error: BaseException) -> StoreError:
         return RowLocked("Another transaction holds the record.")
     if code in _MYSQL_UNAVAILABLE:
         return StoreUnavailable(f"The MySQL server cannot answer now: {_first_line(error)}. Try again later.")
-    if code in (1044, 1045, 1049):
-        return StoreMisconfigured(f"The MySQL server refuses the connection: {_first_line(error)}. Check the URL.")
+    if code in _MYSQL_REFUSED:
+        return StoreMisconfigured(
+            f"The MySQL server refuses the connection: {_first_line(error)}. Check host, user, password and database "
+            "in the URL, and make the user and the database if they are not there yet."
+        )
+    if code in _MYSQL_TABLES:
+        return StoreMisconfigured(f"The MySQL server refuses the statement: {_first_line(error)}. {_TABLES}")
     return StoreError(f"The MySQL server refuses the statement: {_first_line(error)}")
 
 

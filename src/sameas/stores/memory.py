@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from heapq import nsmallest
 from threading import Lock
 from typing import Any
 
@@ -159,17 +160,13 @@ def _forget_where(selection: Selection, records: Records, now: int) -> list[byte
 
 
 def _prune(limit: int, records: Records, now: int) -> int:
-    gone = []
-    for digest, record in records.items():
-        if record.expires_at <= now:
-            gone.append(digest)
-            if len(gone) == limit:
-                break
+    expired = (digest for digest, record in records.items() if record.expires_at <= now)
+    gone = nsmallest(limit, expired, key=lambda digest: records[digest].expires_at)
     for digest in gone:
         del records[digest]
     return len(gone)
 
 
 def _find(query: Query, records: Records, now: int) -> Page:
-    fitting = (record for record in records.values() if record.expires_at > now and fits(record, query))
+    fitting = (one for one in records.values() if (one.expires_at <= now) is query.expired and fits(one, query))
     return page_of(first_of(fitting, query), query)

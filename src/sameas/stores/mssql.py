@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sameas.once.record import ClaimRequest
 from sameas.stores.rows import claim_values, limited
-from sameas.stores.sql import Performer, SqlBackend, Statement
+from sameas.stores.sql import IMPATIENT, Performer, SqlBackend, Statement
 
 
 class MsSqlBackend(SqlBackend):
@@ -18,9 +18,24 @@ class MsSqlBackend(SqlBackend):
     def __init__(self, performer: Performer, *, dialect: str) -> None:
         super().__init__(performer, dialect=dialect)
         place: Any = performer
-        # The server takes this setting only as a number in the text.
-        patience = str(int(place.extras["patience"]))
-        self._sql = {name: sql.replace("{patience}", patience) for name, sql in self._sql.items()}
+        self._longest = int(place.extras["patience"])
+        self._claim_sql = self._sql["claim"]
+        self._sql = {name: _waiting(sql, self._longest) for name, sql in self._sql.items()}
 
     def _take(self, request: ClaimRequest) -> Statement:
-        return Statement(self._sql["claim"], limited(claim_values(request)))
+        sql = _waiting(self._claim_sql, milliseconds_for_rows(request.patience, self._longest))
+        return Statement(sql, limited(claim_values(request)))
+
+
+def milliseconds_for_rows(patience: int | None, longest: int) -> int:
+    """How long a claim waits for a row: one of few lengths, because the server keeps a plan for each, and none beyond
+    the caller's patience; even one who does not wait allows the tenth of a second that a single statement may take."""
+    if patience is None:
+        return longest
+    tenths = patience // IMPATIENT
+    return min(longest, (IMPATIENT // 1_000) << max(tenths.bit_length() - 1, 0))
+
+
+def _waiting(sql: str, milliseconds: int) -> str:
+    # The server takes this setting only as a number in the text.
+    return sql.replace("{patience}", str(milliseconds))

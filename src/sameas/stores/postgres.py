@@ -1,13 +1,15 @@
 """Records in PostgreSQL, over psycopg directly: one round trip to claim, one to complete.
 
-No session is ever given a setting, a lock or a temporary table, so a transaction pooler may stand between. Behind one
-that does not keep prepared statements (PgBouncer before 1.21), pass `prepare_threshold=None`. Wake-ups by NOTIFY need
-the server itself: `listen_url` is its direct address; without one, waiters poll.
+No session is ever given a setting, a lock or a temporary table, so a transaction pooler may stand between; through one,
+statements have no names unless `prepare_threshold` says so (PgBouncer keeps them since 1.21). Wake-ups by NOTIFY need
+the server itself: `listen_url` is its direct address; without one, waiters poll. Every write waits for the disk, also
+where `synchronous_commit` is off for others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -20,19 +22,23 @@ from weakref import WeakKeyDictionary, finalize
 import psycopg
 from psycopg import AsyncRawCursor, RawCursor
 
-from sameas.once.errors import StoreError, StoreUnavailable
+from sameas.once.errors import StoreClosed, StoreError, StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.once.record import Acquired, Busy, Claim, ClaimRequest
+from sameas.once.record import LOST, Accepted, Acquired, Answer, Busy, Claim, ClaimRequest, Renewal
 from sameas.once.script import Script, run
+from sameas.once.store import Renewed
 from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_postgres, pause_after
 from sameas.stores.migrate import is_current, migrate
+from sameas.stores.postgres_connection import AnswerTimedOut
+from sameas.stores.postgres_health import PrepareThreshold, refuse_pooled_listening
 from sameas.stores.postgres_pool import AsyncPool, AsyncSession, Options, Pool, Session, is_broken
 from sameas.stores.postgres_waker import PostgresWaker
-from sameas.stores.postgres_wire import AnswerTimedOut
 from sameas.stores.rows import Row, claim_values
-from sameas.stores.sql import LOOKS, SqlBackend, Statement, seen
+from sameas.stores.sql import IMPATIENT, LOOKS, RENEWED_TOGETHER, SqlBackend, Statement, at_most, batches, seen
 from sameas.stores.statements import styled
 from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
+
+_log = logging.getLogger("sameas.postgres")
 
 Bound = tuple[str, Sequence[Any]]
 
@@ -66,12 +72,37 @@ class PostgresBackend(SqlBackend):
                 return claim
         raise StoreUnavailable("The record changes faster than it can be read.")
 
+    def renew_many(self, renewals: Sequence[Renewal]) -> Sequence[Script[Renewed]]:
+        return [self._renew_group(group) for group in batches(renewals, RENEWED_TOGETHER)]
+
+    def _renew_group(self, renewals: Sequence[Renewal]) -> Script[Renewed]:
+        values = {
+            "digests": [renewal.lease.identity.digest for renewal in renewals],
+            "fences": [renewal.lease.fence for renewal in renewals],
+            "attempt_ids": [renewal.lease.attempt_id for renewal in renewals],
+            "leases_for": [renewal.lease_for for renewal in renewals],
+            "retained_for": [renewal.retain_for for renewal in renewals],
+        }
+        try:
+            rows: list[Row] = yield Statement(self._sql["renew_many"], values)
+        except StoreError as error:
+            return [error] * len(renewals)
+        return [_renewed(*row) for row in rows]
+
     def _take(self, request: ClaimRequest) -> Statement:
         values = claim_values(request)
         # A transaction's own locks hold until its end; the many keys of a long one would fill the server's lock table.
         latch = None if self._joined else int.from_bytes(request.identity.digest[:8], "big", signed=True)
         values["latch"] = latch
+        if request.patience is not None:
+            values["patience"] = max(request.patience, IMPATIENT) // 1_000
         return Statement(self._sql["claim"], values)
+
+
+def _renewed(now: int, expires_at: int | None, was_mine: bool) -> Answer | StoreError:
+    if expires_at is not None:
+        return Accepted(now, expires_at)
+    return RowLocked("Another transaction holds the record.") if was_mine else LOST
 
 
 class PostgresPerformer:
@@ -84,7 +115,8 @@ class PostgresPerformer:
         pool_size: int = 10,
         timeout: float = 5.0,
         lock_timeout: float = 2.0,
-        prepare_threshold: int | None = 5,
+        prepare_threshold: PrepareThreshold = "auto",
+        strict: bool = True,
         skew: int = 0,
     ) -> None:
         if pool_size < 1 or timeout <= 0 or not 0 < lock_timeout <= timeout:
@@ -96,7 +128,7 @@ class PostgresPerformer:
         # One object for all who reach this database in this process.
         self.place: object = sys.intern(f"postgres {conninfo}")
         self._size = pool_size
-        self._options = Options(conninfo, timeout=timeout, prepare_threshold=prepare_threshold)
+        self._options = Options(conninfo, timeout=timeout, prepare_threshold=prepare_threshold, strict=strict)
         self._inherited: list[Any] = []
         self._closed = False
         self._renew()
@@ -224,7 +256,7 @@ class PostgresPerformer:
         sql, pick = _numbered(statement.sql)
         values = statement.values
         values["skew"] = self.skew
-        values["patience"] = self._patience
+        values["patience"] = at_most(self._patience, values.get("patience"))
         return sql, pick(values)
 
     def _loop_pool(self) -> AsyncPool:
@@ -232,7 +264,7 @@ class PostgresPerformer:
         pool = self._pools.get(loop)
         if pool is None:
             if self._closed:
-                raise StoreUnavailable("The store was closed.")
+                raise StoreClosed
             pool = self._pools[loop] = AsyncPool(self._options, size=self._size)
             finalize(loop, pool.clear)
         return pool
@@ -266,14 +298,17 @@ def open_backend(
     timeout: float = 5.0,
     lock_timeout: float = 2.0,
     listen_url: str | None = None,
-    prepare_threshold: int | None = 5,
+    prepare_threshold: PrepareThreshold = "auto",
+    strict: bool = True,
     skew: int = 0,
     create: bool = True,
 ) -> PostgresBackend:
     """Records in the PostgreSQL database of `postgresql+psycopg://user@host:port/database`.
 
     No call waits longer than `timeout` seconds for a connection or an answer, nor longer than `lock_timeout` for a row
-    that a transaction holds. `create=False` leaves the tables to somebody with more rights.
+    that a transaction holds. `create=False` leaves the tables to somebody with more rights. `strict` refuses a server
+    that does not wait for its disk. `prepare_threshold` is how often a statement is sent before it gets a name: if
+    nothing is said 5 times, and never through a pooler.
     """
     performer = PostgresPerformer(
         conninfo(url),
@@ -281,20 +316,34 @@ def open_backend(
         timeout=timeout,
         lock_timeout=lock_timeout,
         prepare_threshold=prepare_threshold,
+        strict=strict,
         skew=skew,
     )
-    if create:
-        try:
+    try:
+        if create:
             performer.migrate()
-        except BaseException:
-            performer.close()
-            raise
+        if listen_url is not None:
+            _check_listening(conninfo(listen_url))
+    except BaseException:
+        performer.close()
+        raise
     backend = PostgresBackend(performer, dialect="postgres")
     if listen_url is not None:
         backend.waker = PostgresWaker(conninfo(listen_url))
         # The poll beneath is only for a wake-up that got lost.
         backend.poll_at_most = 0.25
     return backend
+
+
+def _check_listening(address: str) -> None:
+    try:
+        refuse_pooled_listening(address)
+    except psycopg.Error as error:
+        fault = from_postgres(error)
+        if isinstance(fault, StoreMisconfigured):
+            raise fault from error
+        # Nothing relies on wake-ups: one that cannot be listened to now is tried again, and waiters poll meanwhile.
+        _log.warning("listen_url cannot be reached (%s); waiters poll until it can", fault)
 
 
 def conninfo(url: str) -> str:
@@ -314,7 +363,8 @@ def _numbered(sql: str) -> tuple[str, Callable[[Mapping[str, Any]], Sequence[Any
 
 
 def _execute(cursor: RawCursor[Any], sql: str, values: Sequence[Any]) -> list[Row]:
-    cursor.execute(sql, values or None)
+    # Not prepared: a step of a migration is many statements.
+    cursor.execute(sql, values or None, prepare=False)
     return cursor.fetchall() if _has_rows(cursor) else [(cursor.rowcount,)]
 
 

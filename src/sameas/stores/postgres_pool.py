@@ -21,9 +21,10 @@ from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper
 
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import StoreClosed, StoreUnavailable
 from sameas.stores.faults import from_postgres
-from sameas.stores.postgres_wire import AnswerTimedOut, AsyncWire, Wire
+from sameas.stores.postgres_connection import AnswerTimedOut, AsyncPostgresConnection, PostgresConnection
+from sameas.stores.postgres_health import QUESTION, Admission, PrepareThreshold
 
 RV = TypeVar("RV")
 # A plain number: comparing an enumeration member costs more than all the rest of giving a connection back.
@@ -33,12 +34,15 @@ _IDLE = int(TransactionStatus.IDLE)
 class Options:
     """How connections are opened."""
 
-    def __init__(self, conninfo: str, *, timeout: float, prepare_threshold: int | None) -> None:
+    def __init__(
+        self, conninfo: str, *, timeout: float, prepare_threshold: PrepareThreshold, strict: bool = False
+    ) -> None:
         self.conninfo = conninfo
         self.timeout = timeout
+        self.admission = Admission(prepare_threshold=prepare_threshold, strict=strict)
         self.words: dict[str, Any] = {
             "autocommit": True,
-            "prepare_threshold": prepare_threshold,
+            "prepare_threshold": self.admission.prepare_threshold,
             "connect_timeout": max(round(timeout), 1),
             "context": _adapters(),
         }
@@ -91,7 +95,7 @@ class Cursor(RawCursor[Any]):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.ask = Wire(session, patience=session.patience).ask
+        self.ask = PostgresConnection(session, patience=session.patience).ask
 
 
 class AsyncCursor(AsyncRawCursor[Any]):
@@ -99,7 +103,7 @@ class AsyncCursor(AsyncRawCursor[Any]):
 
     def __init__(self, session: AsyncSession) -> None:
         super().__init__(session)
-        self.ask = AsyncWire(session, patience=session.patience).ask
+        self.ask = AsyncPostgresConnection(session, patience=session.patience).ask
 
 
 Taken = tuple[Session, Cursor]
@@ -180,12 +184,18 @@ class Pool:
 
     def _open(self) -> Taken:
         if self.closed:
-            raise StoreUnavailable("The store was closed.")
+            raise StoreClosed
+        options = self._options
         try:
-            session = Session.connect(self._options.conninfo, **self._options.words)
+            session = Session.connect(options.conninfo, **options.words)
+            session.patience = options.timeout
+            try:
+                options.admission.admit(session, session.execute(QUESTION, prepare=False).fetchone())
+            except BaseException:
+                session.pgconn.finish()
+                raise
         except psycopg.Error as error:
             raise from_postgres(error) from error
-        session.patience = self._options.timeout
         return session, Cursor(session)
 
 
@@ -238,12 +248,19 @@ class AsyncPool:
 
     async def _open(self) -> AsyncTaken:
         if self.closed:
-            raise StoreUnavailable("The store was closed.")
+            raise StoreClosed
+        options = self._options
         try:
-            session = await AsyncSession.connect(self._options.conninfo, **self._options.words)
+            session = await AsyncSession.connect(options.conninfo, **options.words)
+            session.patience = options.timeout
+            try:
+                answer = await session.execute(QUESTION, prepare=False)
+                options.admission.admit(session, await answer.fetchone())
+            except BaseException:
+                session.pgconn.finish()
+                raise
         except psycopg.Error as error:
             raise from_postgres(error) from error
-        session.patience = self._options.timeout
         return session, AsyncCursor(session)
 
 

@@ -7,6 +7,7 @@ forked child. A wake-up may be late or lost: waiters poll beneath.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -35,6 +36,8 @@ _MARK_AGAIN = 0.1
 # How long the connection is kept when nobody waits: the next waiter often comes soon.
 _LINGER = 2.0
 _RECONNECT_AFTER = 0.25
+
+_log = logging.getLogger("sameas.postgres")
 
 
 class PostgresWaker:
@@ -107,6 +110,10 @@ class PostgresWaker:
                     self._listen(connection)
             except psycopg.Error:
                 sleep(_RECONNECT_AFTER)
+            except Exception:
+                # Whoever waits polls meanwhile; a thread that died would leave them to that for ever.
+                _log.exception("the wake-up connection to PostgreSQL broke; waiters poll until it is back")
+                sleep(_RECONNECT_AFTER)
 
     def _listen(self, connection: Connection[Any]) -> None:
         deserted_at: float | None = None
@@ -148,19 +155,31 @@ class PostgresWaker:
         if payload == EVERYTHING:
             self._wake_all()
             return
-        digest = bytes.fromhex(payload)
+        try:
+            digest = bytes.fromhex(payload)
+        except ValueError:
+            # Another program's word on this channel.
+            return
         with self._lock:
             wakes, drops = list(self._listeners.get(digest, ())), list(self._drops)
         for wake in wakes:
-            wake()
+            _call(wake)
         for drop in drops:
-            drop(digest)
+            _call(partial(drop, digest))
 
     def _wake_all(self) -> None:
         with self._lock:
             wakes = [wake for listeners in self._listeners.values() for wake in listeners]
             drops = list(self._drops)
         for wake in wakes:
-            wake()
+            _call(wake)
         for drop in drops:
-            drop(None)
+            _call(partial(drop, None))
+
+
+def _call(listener: Callable[[], None]) -> None:
+    """Tell one listener; what it raises must not keep the others from hearing."""
+    try:
+        listener()
+    except Exception:
+        _log.exception("a listener for wake-ups from PostgreSQL failed")

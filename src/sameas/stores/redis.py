@@ -13,6 +13,7 @@ import re
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -91,7 +92,8 @@ class RedisBackend(Backend):
         self._forget, self._read = scripts["forget"], scripts["read"]
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
-        args = (names_of(request), request.lease_for, request.retain_for, _lasting(request.retain_for))
+        retain_for = request.retain_for
+        args = (names_of(request), b"%d" % request.lease_for, b"%d" % retain_for, _lasting(retain_for))
         reply = yield self._command(self._claim, request.identity, args)
         if type(reply) is int:
             return Acquired(reply, 1)
@@ -106,7 +108,7 @@ class RedisBackend(Backend):
                 return Mismatch(record_of(reply[1], request.identity).fingerprint)
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
-        args = (lease.fence, lease.attempt_id, lease_for, retain_for)
+        args = (b"%d" % lease.fence, lease.attempt_id.encode(), b"%d" % lease_for, b"%d" % retain_for)
         return _answer((yield self._command(self._renew, lease.identity, args)))
 
     def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
@@ -116,7 +118,8 @@ class RedisBackend(Backend):
         return self._settled(FAILED, lease, outcome, retain_for)
 
     def release(self, lease: Lease) -> Script[Answer]:
-        return _answer((yield self._command(self._release, lease.identity, (lease.fence, lease.attempt_id))))
+        args = (b"%d" % lease.fence, lease.attempt_id.encode())
+        return _answer((yield self._command(self._release, lease.identity, args)))
 
     def forget(self, identity: Identity) -> Script[Answer]:
         return _answer((yield self._command(self._forget, identity, (self._forgotten,))))
@@ -151,7 +154,7 @@ class RedisBackend(Backend):
             # A walk may meet a record twice.
             fitting = {record.identity.digest: record for record in found}
             for record in records:
-                if record.expires_at > now and fits(record, query):
+                if (record.expires_at <= now) is query.expired and fits(record, query):
                     fitting[record.identity.digest] = record
             found = first_of(fitting.values(), query)
         return page_of(found, query)
@@ -200,13 +203,14 @@ class RedisBackend(Backend):
         self.close()
         await self._async_link.close()
 
-    def _command(self, source: Source, identity: Identity, args: tuple[bytes | str | int, ...], wait: int = 0) -> Lua:
+    def _command(self, source: Source, identity: Identity, args: tuple[bytes, ...], wait: int = 0) -> Lua:
         if self.skew_micros:
-            args = (*args, self.skew_micros)
+            args = (*args, b"%d" % self.skew_micros)
         return Lua(source, self._prefix + identity.digest.hex().encode(), args, wait)
 
     def _settled(self, state: bytes, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
-        args = (lease.fence, lease.attempt_id, retain_for, state, outcome_of(outcome), _lasting(retain_for))
+        holder = b"%d" % lease.fence, lease.attempt_id.encode()
+        args = (*holder, b"%d" % retain_for, state, outcome_of(outcome), _lasting(retain_for))
         reply = yield self._command(self._settle, lease.identity, args, self._wait)
         return Accepted(reply, reply + retain_for) if type(reply) is int and reply else _answer(reply)
 
@@ -234,9 +238,9 @@ class RedisBackend(Backend):
         return None if position is None else Scan(step.match, step.count, position), records
 
 
-def _lasting(micros: int) -> int:
+def _lasting(micros: int) -> bytes:
     """The native expiry, in milliseconds, of what is kept for so long."""
-    return (micros + 999) // 1_000 + _GRACE_MS
+    return b"%d" % ((micros + 999) // 1_000 + _GRACE_MS)
 
 
 def _answer(reply: Any) -> Answer:
@@ -299,6 +303,11 @@ def _plain(url: str) -> tuple[str, bool]:
     kind, _, form = scheme.partition("+")
     if form not in ("", "cluster"):
         raise ValueError(f"{scheme!r} is no way to Redis: use redis, rediss, redis+cluster or rediss+cluster")
+    database = urlsplit(url).path.strip("/")
+    if database and not database.isdecimal():
+        raise ValueError(
+            f"{database!r} is no database of Redis: end the URL with its number, such as redis://host:6379/0"
+        )
     return f"{kind}://{rest}", form == "cluster"
 
 
@@ -306,7 +315,7 @@ def _says_cluster(server: ServerLink) -> bool:
     """Whether the server is part of a cluster. One that cannot be reached now is taken for a server of its
     own."""
     try:
-        (told,) = server.exchange([("INFO", "server")])
+        (told,) = server.exchange([(b"INFO", b"server")])
     except StoreUnavailable:
         return False
     return is_cluster(told)

@@ -19,6 +19,7 @@ from sameas.stores.redis_commands import (
     Position,
     Scan,
     acknowledged,
+    head_request,
     in_full,
     micros,
     remembered,
@@ -26,10 +27,11 @@ from sameas.stores.redis_commands import (
     scanned,
     taught,
     translated,
+    wait_request,
 )
+from sameas.stores.redis_connection import AsyncRedisConnection, Request, pack
 from sameas.stores.redis_health import QUESTIONS, refuse
-from sameas.stores.redis_link import ALL_IN_USE, ALWAYS
-from sameas.stores.redis_wire import AsyncWire, Request, pack
+from sameas.stores.redis_link import ALL_IN_USE, ALWAYS, made
 
 
 class _Loop:
@@ -37,7 +39,7 @@ class _Loop:
 
     def __init__(self, running: asyncio.AbstractEventLoop) -> None:
         self.running = running
-        self.idle: list[AsyncWire] = []
+        self.idle: list[AsyncRedisConnection] = []
         self.open = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
 
@@ -81,7 +83,7 @@ class AsyncServerLink:
                 return await self._call(loop, command)
             wire = loop.idle.pop()
             try:
-                packed = pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args))
+                packed = pack((b"EVALSHA", command.source.sha, b"1", command.key, *command.args))
                 (reply,) = await wire.ask(packed, within=self._timeout)
             finally:
                 self._give_back(loop, wire)
@@ -109,7 +111,7 @@ class AsyncServerLink:
         return [translated(reply) if isinstance(reply, RedisError) else reply for reply in replies]
 
     async def heads(self, keys: Sequence[tuple[bytes, int]]) -> list[bytes]:
-        replies = await self.exchange([(b"GETRANGE", key, 0, size - 1) for key, size in keys])
+        replies = await self.exchange([head_request(key, size) for key, size in keys])
         return [reply if isinstance(reply, bytes) else b"" for reply in replies]
 
     async def scan(self, step: Scan) -> tuple[Position | None, list[bytes]]:
@@ -125,6 +127,8 @@ class AsyncServerLink:
             return await self._exchange(loop, requests)
         except UNCERTAIN:
             self._drop_idle(loop)
+        except RedisError as error:
+            raise translated(error) from error
         try:
             return await self._exchange(loop, requests)
         except (RedisError, OSError) as error:
@@ -148,7 +152,7 @@ class AsyncServerLink:
         return loop
 
     async def _call(self, loop: _Loop, command: Lua) -> Any:
-        waiting = [("WAIT", command.wait, self._wait_ms)] if command.wait else []
+        waiting = [wait_request(command.wait, self._wait_ms)] if command.wait else []
         replies = await self._exchange(loop, [remembered(command), *waiting])
         if isinstance(replies[0], NoScriptError):
             replies = await self._exchange(loop, [in_full(command), *waiting])
@@ -165,7 +169,7 @@ class AsyncServerLink:
         finally:
             self._give_back(loop, wire)
 
-    async def _take(self, loop: _Loop) -> AsyncWire:
+    async def _take(self, loop: _Loop) -> AsyncRedisConnection:
         try:
             async with asyncio.timeout(self._timeout):
                 while not loop.idle and loop.open >= self._at_most:
@@ -194,8 +198,8 @@ class AsyncServerLink:
                 loop.freed()
             raise
 
-    async def _connect(self) -> AsyncWire:
-        wire = await AsyncWire.open(self._make(**self._settings))
+    async def _connect(self) -> AsyncRedisConnection:
+        wire = await AsyncRedisConnection.open(made(self._make, self._settings))
         try:
             if self._unchecked:
                 questions = b"".join(map(pack, QUESTIONS))
@@ -206,7 +210,7 @@ class AsyncServerLink:
             raise
         return wire
 
-    def _give_back(self, loop: _Loop, wire: AsyncWire) -> None:
+    def _give_back(self, loop: _Loop, wire: AsyncRedisConnection) -> None:
         if wire.usable:
             loop.idle.append(wire)
         else:

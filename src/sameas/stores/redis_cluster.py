@@ -21,7 +21,7 @@ from redis.retry import Retry
 
 from sameas.once.errors import StoreError, StoreMisconfigured
 from sameas.once.forks import renew_after_fork
-from sameas.stores.redis_commands import Lua, Position, Scan, in_full, remembered, translated
+from sameas.stores.redis_commands import Lua, Position, Scan, head_request, in_full, remembered, translated
 from sameas.stores.redis_health import QUESTIONS, refuse
 
 _BROKEN = (RedisError, RedisClusterException, OSError)
@@ -77,7 +77,7 @@ class ClusterLink:
     def heads(self, keys: Sequence[tuple[bytes, int]]) -> list[bytes]:
         try:
             client = self._opened()
-            return [_bytes(_answer(client, ("GETRANGE", key, 0, size - 1))) for key, size in keys]
+            return [_bytes(_answer(client, head_request(key, size))) for key, size in keys]
         except _BROKEN as error:
             raise translated(error) from error
 
@@ -86,7 +86,7 @@ class ClusterLink:
         try:
             nodes = _in_order(self._opened().get_primaries())
             positions, keys = self._opened().scan(
-                position, match=step.match, count=step.count, target_nodes=nodes[number]
+                b"%d" % position, match=step.match, count=b"%d" % step.count, target_nodes=nodes[number]
             )
         except _BROKEN as error:
             raise translated(error) from error
@@ -158,7 +158,7 @@ class AsyncClusterLink:
 
     async def heads(self, keys: Sequence[tuple[bytes, int]]) -> list[bytes]:
         client = await self._ready()
-        asked = (client.getrange(key, 0, size - 1) for key, size in keys)
+        asked = (client.execute_command(*head_request(key, size)) for key, size in keys)
         try:
             return [_bytes(reply) for reply in await asyncio.gather(*asked, return_exceptions=True)]
         except _BROKEN as error:
@@ -170,7 +170,7 @@ class AsyncClusterLink:
         try:
             nodes = _in_order(client.get_primaries())
             positions, keys = await client.scan(
-                position, match=step.match, count=step.count, target_nodes=nodes[number]
+                b"%d" % position, match=step.match, count=b"%d" % step.count, target_nodes=nodes[number]
             )
         except _BROKEN as error:
             raise translated(error) from error

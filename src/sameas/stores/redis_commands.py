@@ -26,13 +26,14 @@ from redis.exceptions import (
 )
 
 from sameas.once.errors import RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
-from sameas.stores.redis_wire import Request
+from sameas.stores.redis_connection import Request
 
 _SECTION: Final = re.compile(r"^-- script: (\w+)\n", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
 # Replies that say "not now"; the rest of what a server refuses is for people to look at. Older servers wrap
 # what a script met in a message of their own; redis-py takes the word away where it has a class for it.
 _NOT_NOW: Final = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b")
+_NO_DATABASE: Final = re.compile(r"DB index|SELECT is not allowed", re.IGNORECASE)
 _NO_RIGHT: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
 _NOT_NOW_CLASSES: Final = (OutOfMemoryError, ReadOnlyError, ClusterDownError, TryAgainError)
 
@@ -54,7 +55,7 @@ class Lua(Struct, frozen=True, gc=False):
 
     source: Source
     key: bytes
-    args: tuple[bytes | str | int, ...]
+    args: tuple[bytes, ...]
     wait: int = 0
 
 
@@ -117,11 +118,11 @@ def scripts_of(lua: str) -> dict[str, Source]:
 
 
 def remembered(command: Lua) -> Request:
-    return ("EVALSHA", command.source.sha, 1, command.key, *command.args)
+    return ("EVALSHA", command.source.sha, b"1", command.key, *command.args)
 
 
 def in_full(command: Lua) -> Request:
-    return ("EVAL", command.source.text, 1, command.key, *command.args)
+    return ("EVAL", command.source.text, b"1", command.key, *command.args)
 
 
 def taught(commands: Sequence[Lua]) -> list[Request]:
@@ -139,6 +140,13 @@ def translated(error: BaseException) -> StoreError:
     said = str(error) or "no answer in time"
     if isinstance(error, _NO_RIGHT) or said.startswith(("NOPERM", "NOAUTH", "WRONGPASS")):
         return StoreMisconfigured(f"Redis refuses this user: {said}. Check the user name and password in the URL.")
+    if _NO_DATABASE.search(said):
+        return StoreMisconfigured(
+            f"This Redis has no such database: {said}. Its number is at the end of the URL and must be below the "
+            "server's setting `databases`, 16 if nothing is said; a cluster has only 0."
+        )
+    if "Cluster mode is not enabled" in said:
+        return StoreMisconfigured("This Redis is no part of a cluster: open it with redis:// in the URL.")
     if isinstance(error, AskError) or said.startswith(("MOVED", "ASK")):
         return StoreMisconfigured("This Redis is part of a cluster: open it with redis+cluster:// in the URL.")
     if isinstance(error, ResponseError) and not isinstance(error, _NOT_NOW_CLASSES) and not _NOT_NOW.search(said):
@@ -165,9 +173,19 @@ def acknowledged(command: Lua, replies: Sequence[Any]) -> Any:
     return reply
 
 
+def head_request(key: bytes, size: int) -> Request:
+    """The first bytes of a record."""
+    return ("GETRANGE", key, b"0", b"%d" % (size - 1))
+
+
+def wait_request(replicas: int, milliseconds: int) -> Request:
+    """Wait until so many replicas have what was written on this connection."""
+    return (b"WAIT", b"%d" % replicas, b"%d" % milliseconds)
+
+
 def scan_request(step: Scan) -> Request:
     """One step through the keys."""
-    return (b"SCAN", step.position[1], b"MATCH", step.match, b"COUNT", step.count)
+    return (b"SCAN", b"%d" % step.position[1], b"MATCH", step.match, b"COUNT", b"%d" % step.count)
 
 
 def scanned(replies: Sequence[Any]) -> tuple[Position | None, list[bytes]]:

@@ -18,11 +18,11 @@ from sameas.once.errors import StoreMisconfigured
 # Asked on a new connection, in one go. INFO is allowed on managed servers that forbid CONFIG, and tells part
 # of it.
 QUESTIONS: Final = (
-    ("CONFIG", "GET", "maxmemory-policy"),
-    ("CONFIG", "GET", "appendonly"),
-    ("CONFIG", "GET", "save"),
-    ("CONFIG", "GET", "appendfsync"),
-    ("INFO",),
+    (b"CONFIG", b"GET", b"maxmemory-policy"),
+    (b"CONFIG", b"GET", b"appendonly"),
+    (b"CONFIG", b"GET", b"save"),
+    (b"CONFIG", b"GET", b"appendfsync"),
+    (b"INFO",),
 )
 
 _log = logging.getLogger("sameas.redis")

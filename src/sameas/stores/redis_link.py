@@ -17,7 +17,7 @@ from typing import Any, Final
 import redis
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.stores.redis_commands import (
     UNCERTAIN,
@@ -25,6 +25,7 @@ from sameas.stores.redis_commands import (
     Position,
     Scan,
     acknowledged,
+    head_request,
     in_full,
     micros,
     remembered,
@@ -32,13 +33,22 @@ from sameas.stores.redis_commands import (
     scanned,
     taught,
     translated,
+    wait_request,
 )
+from sameas.stores.redis_connection import RedisConnection, Request, pack
 from sameas.stores.redis_health import QUESTIONS, refuse
-from sameas.stores.redis_wire import Request, Wire, pack
 
 # Whatever the URL says: replies are bytes, and arrive only when asked for.
 ALWAYS: Final = {"protocol": 2, "decode_responses": False}
 ALL_IN_USE: Final = "All {} connections to Redis are in use; raise max_connections, or try again later."
+
+
+def made(make: Callable[..., Any], settings: dict[str, Any]) -> Any:
+    """A connection of redis-py, which finds out only here what a URL asks of it."""
+    try:
+        return make(**settings)
+    except (TypeError, ValueError) as error:
+        raise StoreMisconfigured(f"The URL of Redis has an option that cannot be used: {error}.") from error
 
 
 class ServerLink:
@@ -52,8 +62,8 @@ class ServerLink:
         self._wait_ms = int(timeout * 500)
         self._at_most = at_most
         self._strict = self._unchecked = strict
-        self._idle: list[Wire] = []
-        self._inherited: list[list[Wire]] = []
+        self._idle: list[RedisConnection] = []
+        self._inherited: list[list[RedisConnection]] = []
         self._renew()
         renew_after_fork(self)
 
@@ -70,7 +80,7 @@ class ServerLink:
 
     def connection(self) -> Any:
         """A new connection, not yet open, for whoever wants one of their own."""
-        return self._make(**self._settings)
+        return made(self._make, self._settings)
 
     def call(self, command: Lua) -> Any:
         # What nearly always happens is said here at once: an idle connection, a script that the server knows.
@@ -81,7 +91,7 @@ class ServerLink:
         except IndexError:
             return self._call_twice(command)
         try:
-            reply = wire.ask(pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args)))
+            reply = wire.ask(pack((b"EVALSHA", command.source.sha, b"1", command.key, *command.args)))
         except BaseException as error:
             return self._call_after(error, wire, command)
         self._idle.append(wire)
@@ -100,7 +110,7 @@ class ServerLink:
         return [translated(reply) if isinstance(reply, RedisError) else reply for reply in replies]
 
     def heads(self, keys: Sequence[tuple[bytes, int]]) -> list[bytes]:
-        replies = self.exchange([(b"GETRANGE", key, 0, size - 1) for key, size in keys])
+        replies = self.exchange([head_request(key, size) for key, size in keys])
         return [reply if isinstance(reply, bytes) else b"" for reply in replies]
 
     def scan(self, step: Scan) -> tuple[Position | None, list[bytes]]:
@@ -115,6 +125,8 @@ class ServerLink:
             return self._exchange(self._take(), requests)
         except UNCERTAIN:
             self._drop_idle()
+        except RedisError as error:
+            raise translated(error) from error
         try:
             return self._exchange(self._take(), requests)
         except (RedisError, OSError) as error:
@@ -123,7 +135,7 @@ class ServerLink:
     def close(self) -> None:
         self._drop_idle()
 
-    def _call_after(self, error: BaseException, wire: Wire, command: Lua) -> Any:
+    def _call_after(self, error: BaseException, wire: RedisConnection, command: Lua) -> Any:
         """What there is still to try after an error on an idle connection."""
         if isinstance(error, UNCERTAIN):
             self._discard(wire)
@@ -154,7 +166,7 @@ class ServerLink:
 
     def _call(self, command: Lua) -> Any:
         if command.wait:
-            waiting = ("WAIT", command.wait, self._wait_ms)
+            waiting = wait_request(command.wait, self._wait_ms)
             replies = self._exchange(self._take(), [remembered(command), waiting])
             if isinstance(replies[0], NoScriptError):
                 replies = self._exchange(self._take(), [in_full(command), waiting])
@@ -162,7 +174,7 @@ class ServerLink:
         wire = self._take()
         try:
             try:
-                reply = wire.ask(pack((b"EVALSHA", command.source.sha, 1, command.key, *command.args)))
+                reply = wire.ask(pack((b"EVALSHA", command.source.sha, b"1", command.key, *command.args)))
             except NoScriptError:
                 reply = wire.ask(pack(in_full(command)))
         except ResponseError:
@@ -174,7 +186,7 @@ class ServerLink:
         self._give_back(wire)
         return reply
 
-    def _exchange(self, wire: Wire, requests: Sequence[Request]) -> list[Any]:
+    def _exchange(self, wire: RedisConnection, requests: Sequence[Request]) -> list[Any]:
         try:
             replies = wire.ask_many(requests)
         except BaseException:
@@ -183,7 +195,7 @@ class ServerLink:
         self._give_back(wire)
         return replies
 
-    def _take(self) -> Wire:
+    def _take(self) -> RedisConnection:
         try:
             return self._idle.pop()
         except IndexError:
@@ -197,7 +209,7 @@ class ServerLink:
             self._open += 1
         wire = None
         try:
-            wire = Wire(self.connection())
+            wire = RedisConnection(self.connection())
             if self._unchecked:
                 refuse(wire.ask_many(QUESTIONS))
                 self._unchecked = False
@@ -217,7 +229,7 @@ class ServerLink:
         finally:
             self._waiting -= 1
 
-    def _give_back(self, wire: Wire) -> None:
+    def _give_back(self, wire: RedisConnection) -> None:
         self._idle.append(wire)
         if self._waiting:
             self._tell_one()
@@ -226,7 +238,7 @@ class ServerLink:
         with self._freed:
             self._freed.notify()
 
-    def _discard(self, wire: Wire | None) -> None:
+    def _discard(self, wire: RedisConnection | None) -> None:
         if wire is not None:
             wire.close()
         with self._freed:

@@ -39,7 +39,7 @@ _decode_told = msgspec.json.Decoder(tuple[str, dict[str, Any]]).decode
 def names_of(request: ClaimRequest) -> bytes:
     """Whose the record is and what people want to know of it."""
     identity, about = request.identity, request.about
-    attempt_id, print_ = request.attempt_id.encode(), request.fingerprint.encode()
+    attempt_id, fingerprint = request.attempt_id.encode(), request.fingerprint.encode()
     said = _encode(
         (
             identity.tenant,
@@ -52,8 +52,8 @@ def names_of(request: ClaimRequest) -> bytes:
             about.audit,
         )
     )
-    sizes = _SIZES.pack(len(attempt_id), len(print_), len(said))
-    names = attempt_id + print_ + said
+    sizes = _SIZES.pack(len(attempt_id), len(fingerprint), len(said))
+    names = attempt_id + fingerprint + said
     return sizes + _check(sizes, names) + names
 
 

@@ -4,6 +4,8 @@ A listener is subscribed to the channel of its record and is woken once when the
 that a change between its last look and the subscription is not missed. A process hears of the records it
 waits for and of no others; one pattern for all would bring it every change of every record.
 
+The thread alone closes the connection; others only send on it. Whatever goes wrong, the thread begins anew.
+
 Nothing here is relied on: waiters poll beneath it, and a tier lets its records lapse.
 """
 
@@ -19,6 +21,7 @@ from typing import Any, Final
 import redis
 from redis.exceptions import RedisError
 
+from sameas.once.errors import StoreError
 from sameas.once.forks import renew_after_fork
 
 Wake = Callable[[], None]
@@ -33,6 +36,9 @@ _TICK: Final = 0.5
 _JOIN: Final = 0.5
 _FIRST_RETRY: Final = 0.05
 _LAST_RETRY: Final = 2.0
+
+# What a restart of the server brings; anything else is told with its trace.
+_BROKEN: Final = (RedisError, OSError, StoreError)
 
 _log = logging.getLogger("sameas.redis")
 
@@ -126,10 +132,10 @@ class RedisWaker:
                 self._start()
             return
         try:
-            packed = self._connection.pack_command(verb, *channels)
-            self._connection.send_packed_command(packed, check_health=False)
+            _send(self._connection, verb, channels)
         except (RedisError, OSError):
-            # The thread finds the connection broken and makes another.
+            # The thread finds the connection broken and makes another. Closed here, it would break under its hands.
+            _hang_up(self._connection)
             self._connection = None
 
     def _start(self) -> None:
@@ -143,8 +149,9 @@ class RedisWaker:
         delay = _FIRST_RETRY
         told = False
         while not closed.is_set():
-            connection = self._new_connection()
+            connection = None
             try:
+                connection = self._new_connection()
                 connection.connect()
                 with self._lock:
                     if closed.is_set():
@@ -156,15 +163,19 @@ class RedisWaker:
                 delay, told = _FIRST_RETRY, False
                 if self._hear(connection, closed):
                     return
-            except (RedisError, OSError) as error:
+            except Exception as error:
                 if not told and not closed.is_set():
                     told = True
-                    _log.warning("the wake-up connection to Redis broke (%s); waiters poll until it is back", error)
+                    _log.warning(
+                        "the wake-up connection to Redis broke (%s); waiters poll until it is back",
+                        error,
+                        exc_info=None if isinstance(error, _BROKEN) else error,
+                    )
             finally:
                 with self._lock:
-                    if self._connection is connection:
+                    if connection is not None and self._connection is connection:
                         self._connection = None
-                connection.disconnect()
+                _close(connection)
             self._tell_drops(None)
             closed.wait(delay)
             delay = min(delay * 2, _LAST_RETRY)
@@ -206,13 +217,37 @@ class RedisWaker:
             with self._lock:
                 listeners = tuple(self._wanted.get(channel, ()))
             for wake in listeners:
-                wake()
+                _call(wake)
 
     def _tell_drops(self, digest: bytes | None) -> None:
         with self._lock:
             drops = tuple(self._drops)
         for drop in drops:
-            drop(digest)
+            _call(partial(drop, digest))
+
+
+def _call(listener: Callable[[], None]) -> None:
+    """Tell one listener; what it raises must not keep the others from hearing."""
+    try:
+        listener()
+    except Exception:
+        _log.exception("a listener for wake-ups from Redis failed")
+
+
+def _send(connection: Any, verb: bytes, channels: Sequence[bytes]) -> None:
+    # Not redis-py's own sending: after an error it closes the connection, which another thread reads from.
+    sock = connection._sock
+    if sock is None:
+        raise redis.ConnectionError("the connection is closed")
+    sock.sendall(b"".join(connection.pack_command(verb, *channels)))
+
+
+def _close(connection: Any) -> None:
+    try:
+        if connection is not None:
+            connection.disconnect()
+    except Exception:
+        _log.exception("a wake-up connection to Redis could not be closed")
 
 
 def _hang_up(connection: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self
 from msgspec import Struct
 
 from sameas.once import protocol
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import StoreUnavailable, TransactionRefused
 from sameas.once.record import (
     LOST,
     Accepted,
@@ -26,6 +26,7 @@ from sameas.once.record import (
     Lease,
     Outcome,
     Record,
+    Renewal,
     State,
 )
 from sameas.once.script import Script
@@ -36,8 +37,12 @@ from sameas.stores.statements import statements
 
 __all__ = ["Performer", "Row", "SqlBackend", "Statement", "Where"]
 
+# Leases that one statement renews.
+RENEWED_TOGETHER = 100
 # A record can change between a look and a claim; somebody else then got further, so this cannot go on for ever.
 LOOKS = 50
+# Microseconds that even one who does not wait allows a row: a lock that a single statement holds is over by then.
+IMPATIENT = 100_000
 
 
 class Statement(Struct, frozen=True):
@@ -48,6 +53,8 @@ class Statement(Struct, frozen=True):
     reads: bool = False
     # Whether it must survive a power cut. A claim on a local file need not: everybody it concerns goes with it.
     durable: bool = True
+    # Microseconds that it may wait for a file that another transaction holds; None leaves it to the store.
+    patience: int | None = None
 
 
 class Performer(Protocol):
@@ -84,6 +91,8 @@ class SqlBackend(Backend):
         self._dialect = dialect
         self._sql: Mapping[str, str] = statements(dialect)
         self._joined = False
+        # Which records these are, as the server tells it: those of a caller's connection must be the same.
+        self._home: str | None = None
         self._place: object = getattr(performer, "place", self)
 
     @property
@@ -100,6 +109,9 @@ class SqlBackend(Backend):
             return (yield from self._claim(request))
         except RowLocked as locked:
             # A transaction that is not ours holds the row: its claim is the lock.
+            if self._joined and (undo := getattr(self.performer, "undo", "")):
+                # Some servers take nothing more from a transaction in which a statement failed.
+                yield Statement(undo, {})
             return Busy(locked.waited_for)
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
@@ -135,7 +147,7 @@ class SqlBackend(Backend):
 
     def find(self, query: Query) -> Script[Page]:
         where = Where(self._sql)
-        where.always("live")
+        where.always("expired" if query.expired else "live")
         where.add("tenant", tenant=query.tenant)
         where.add("scope", scope=query.scope)
         where.add("state", state=query.state and query.state.value)
@@ -161,11 +173,15 @@ class SqlBackend(Backend):
 
     @contextmanager
     def join(self, connection: Any) -> Iterator[Backend]:
+        if self.guards and self._home is None:
+            self._home = self.performer.perform(Statement(self._sql["home"], {}, reads=True))[0][0]
         with self.performer.join(connection) as performer:
             yield self._inside(performer)
 
     @asynccontextmanager
     async def ajoin(self, connection: Any) -> AsyncIterator[Backend]:
+        if self.guards and self._home is None:
+            self._home = (await self.performer.aperform(Statement(self._sql["home"], {}, reads=True)))[0][0]
         async with self.performer.ajoin(connection) as performer:
             yield self._inside(performer)
 
@@ -190,6 +206,7 @@ class SqlBackend(Backend):
     def _inside(self, performer: Performer) -> Self:
         inside = type(self)(performer, dialect=self._dialect)
         inside._joined = True
+        inside._home = self._home
         inside._place = self._place
         return inside
 
@@ -219,15 +236,24 @@ class SqlBackend(Backend):
         """Claim in the caller's transaction: wait for rows for a bounded time, never idle for longer than a lease."""
         lease_for = max(request.lease_for // 1_000, 1)
         rows: list[Row] = yield Statement(self._sql["guard"], {"lease_for": lease_for})
+        found, waited_before, *_ = rows[0]
+        self._refuse_other_home(found)
         claim = yield from self._claim(request)
-        yield Statement(self._sql["unguard"], {"waited_before": rows[0][0]})
+        yield Statement(self._sql["unguard"], {"waited_before": waited_before})
         return claim
+
+    def _refuse_other_home(self, found: str) -> None:
+        if found != self._home:
+            raise TransactionRefused(
+                f"The records are in the database {self._home!r}, and the connection is to {found!r}: one transaction"
+                " holds only in one. Pass a connection to the same database and schema, or leave connection= out."
+            )
 
     def _look(self, identity: Identity) -> Statement:
         return Statement(self._sql["look"], {"digest": identity.digest}, reads=True)
 
     def _take(self, request: ClaimRequest) -> Statement:
-        return Statement(self._sql["claim"], claim_values(request), durable=False)
+        return Statement(self._sql["claim"], claim_values(request), durable=False, patience=request.patience)
 
     def _settle(self, state: State, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
         values = outcome_values(outcome)
@@ -241,10 +267,22 @@ class SqlBackend(Backend):
         return Statement(self._sql[name], values, durable=name not in ("renew", "release"))
 
 
+def at_most(longest: str, wished: int | str | None) -> str:
+    """The milliseconds to wait for a row: what is wished, and never longer than the store's own. A statement that is
+    run again brings the answer of the first time."""
+    return longest if wished is None or int(wished) >= int(longest) else str(wished)
+
+
 def seen(row: Row, request: ClaimRequest) -> Claim | None:
     """The answer to a claim by the look of the record; None where it may be taken, which a statement has to do."""
     _, claim = protocol.claim(record_of(request.identity, row), request, row[-1])
     return None if isinstance(claim, Acquired) else claim
+
+
+def batches(renewals: Sequence[Renewal], size: int) -> Iterator[Sequence[Renewal]]:
+    """The renewals in their order, at most so many together."""
+    for start in range(0, len(renewals), size):
+        yield renewals[start : start + size]
 
 
 def _accepted(rows: list[Row]) -> Answer:

@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary, finalize
 
 import sqlalchemy
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from sameas.once.errors import StoreError, StoreUnavailable
+from sameas.once.errors import StoreClosed, StoreError, StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.once.script import run
 from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_mssql, from_mysql, pause_after
@@ -51,6 +51,7 @@ class SqlAlchemyPerformer:
         pool_size: int = 10,
         timeout: float = 5.0,
         lock_timeout: float = 2.0,
+        strict: bool = True,
         skew: int = 0,
     ) -> None:
         if pool_size < 1 or timeout <= 0 or not 0 < lock_timeout <= timeout:
@@ -63,6 +64,7 @@ class SqlAlchemyPerformer:
         # One object for all who reach this database in this process.
         self.place: object = sys.intern(self._url.render_as_string(hide_password=False))
         self._translate = from_mssql if self.dialect == "mssql" else from_mysql
+        self._strict = strict
         self._size = pool_size
         self._timeout = timeout
         self._closed = False
@@ -178,6 +180,12 @@ class SqlAlchemyPerformer:
         self.close()
 
     @property
+    def is_mariadb(self) -> bool:
+        """Whether the server is MariaDB, which has more ways to wait for a row than MySQL; known once it was asked."""
+        engines = (self._engine, *(engine.sync_engine for engine in list(self._engines.values())))
+        return any(getattr(engine.dialect, "is_mariadb", False) for engine in engines)
+
+    @property
     def extras(self) -> dict[str, Any]:
         """The values that are the performer's own."""
         return {"skew": self.skew, "patience": self.patience}
@@ -204,21 +212,29 @@ class SqlAlchemyPerformer:
         url = self._url
         if url.get_driver_name() in _FOR_TASKS:
             url = url.set(drivername="mysql+pymysql")
-        return sqlalchemy.create_engine(url, **self._pooling(), connect_args=self._connecting(waits=True))
+        engine = sqlalchemy.create_engine(url, **self._pooling(), connect_args=self._connecting(waits=True))
+        self._admit_to(engine)
+        return engine
 
     def _loop_engine(self) -> AsyncEngine:
         loop = asyncio.get_running_loop()
         engine = self._engines.get(loop)
         if engine is None:
             if self._closed:
-                raise StoreUnavailable("The store was closed.")
+                raise StoreClosed
             url = self._url
             if url.get_driver_name() not in _FOR_TASKS:
                 url = url.set(drivername="mysql+asyncmy")
             engine = create_async_engine(url, **self._pooling(), connect_args=self._connecting(waits=False))
+            self._admit_to(engine.sync_engine)
             self._engines[loop] = engine
             finalize(loop, engine.sync_engine.dispose, close=False)
         return engine
+
+    def _admit_to(self, engine: Engine) -> None:
+        """Have each new connection looked at: whether the server waits for its disk can change while it runs."""
+        if self._strict and self.dialect == "mysql":
+            sqlalchemy.event.listen(engine, "connect", _refuse_lazy_commits)
 
     def _pooling(self) -> dict[str, Any]:
         return {
@@ -277,23 +293,50 @@ def open_backend(
     pool_size: int = 10,
     timeout: float = 5.0,
     lock_timeout: float = 2.0,
+    strict: bool = True,
     skew: int = 0,
     create: bool = True,
 ) -> SqlBackend:
     """Records in the database of `mysql+pymysql://user@host/database` or `mssql+mssqlpython://user@host/database`.
 
     No call waits longer than `timeout` seconds for a connection or an answer, nor longer than `lock_timeout` for a row
-    that a transaction holds. `create=False` leaves the tables to somebody with more rights.
+    that a transaction holds. `create=False` leaves the tables to somebody with more rights. `strict` refuses a MariaDB
+    or MySQL that does not flush every commit to its disk.
     """
-    performer = SqlAlchemyPerformer(url, pool_size=pool_size, timeout=timeout, lock_timeout=lock_timeout, skew=skew)
+    try:
+        performer = SqlAlchemyPerformer(
+            url, pool_size=pool_size, timeout=timeout, lock_timeout=lock_timeout, strict=strict, skew=skew
+        )
+    except (ArgumentError, ValueError) as error:
+        raise StoreMisconfigured(f"The URL of the store cannot be used: {error}. Check its driver and port.") from error
     if create:
         try:
             performer.migrate()
+        except TypeError as error:
+            performer.close()
+            # A driver's way to say that it has no such argument.
+            raise StoreMisconfigured(f"The URL of the store has an option that cannot be used: {error}.") from error
         except BaseException:
             performer.close()
             raise
     backend = MsSqlBackend if performer.dialect == "mssql" else MySqlBackend
     return backend(performer, dialect=performer.dialect)
+
+
+def _refuse_lazy_commits(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    try:
+        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
+        (setting,) = cursor.fetchone()
+    finally:
+        cursor.close()
+    # MariaDB's 3 is its 1 with a sync more.
+    if setting not in (1, 3):
+        raise StoreMisconfigured(
+            f"This server does not flush every commit to its disk (innodb_flush_log_at_trx_commit is {setting}), so a "
+            "crash can lose finished work, which would be done again: set it to 1. Open the store with strict=False to "
+            "use it all the same."
+        )
 
 
 def _mark(connection: Connection | None) -> bool:

@@ -10,16 +10,22 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 
-from sameas.once.errors import NestedInTransaction, RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
+from sameas.once.errors import (
+    NestedInTransaction,
+    StoreClosed,
+    StoreMisconfigured,
+    StoreUnavailable,
+)
 from sameas.once.forks import hold_across_forks, renew_after_fork
 from sameas.stores.joined import AsyncJoined, Joined, ajoined, joined
 from sameas.stores.memory import system_micros
-from sameas.stores.sql import Row, Statement
-from sameas.stores.sqlite_writer import SqliteWriter
+from sameas.stores.sql import Row, SqlBackend, Statement
+from sameas.stores.sqlite_faults import IMPATIENT, file_locked, is_busy, translated
+from sameas.stores.sqlite_writer import Begin, SqliteWriter
 from sameas.stores.statements import migrations
-from sameas.stores.wal import switch_to_wal, when_free
+from sameas.stores.wal import open_sqlite, switch_to_wal, when_free
 
 
 class _Transaction:
@@ -32,8 +38,8 @@ class _Transaction:
 # The transactions of this thread or task: a call beside one of them, on its file, would wait for itself.
 _JOINED: ContextVar[tuple[_Transaction, ...]] = ContextVar("sameas_joined", default=())
 
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_MISUSED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+# SQLite passes over a word that it does not know.
+_SYNCHRONOUS = ("EXTRA", "FULL", "NORMAL", "OFF")
 
 
 class _Connection(sqlite3.Connection):
@@ -45,8 +51,9 @@ class _Connection(sqlite3.Connection):
 class _Undone(Exception):
     """A statement failed in a way, as on a full disk, that undoes its whole transaction."""
 
-    def __init__(self, error: sqlite3.Error) -> None:
+    def __init__(self, error: sqlite3.Error, statements: Sequence[Statement]) -> None:
         self.error = error
+        self.statements = statements
         super().__init__(str(error))
 
 
@@ -64,10 +71,12 @@ class SqlitePerformer:
         synchronous: str = "FULL",
         clock: Callable[[], int] = system_micros,
     ) -> None:
+        if synchronous.upper() not in _SYNCHRONOUS:
+            raise ValueError(f"synchronous must be one of {', '.join(_SYNCHRONOUS)}, not {synchronous!r}")
         self.path = str(Path(path).absolute())
         self.now = clock
         self._busy_timeout = busy_timeout
-        self._synchronous = synchronous
+        self._synchronous = synchronous.upper()
         self._closed = self._closing = False
         self._writer: SqliteWriter | None = None
         # One writer per process at a time: threads queue here, only processes meet at the file.
@@ -118,13 +127,15 @@ class SqlitePerformer:
         except sqlite3.Error as error:
             raise translated(error) from error
 
-    def _perform_together(self, statements: Sequence[Statement], since: float | None = None) -> list[Any]:
+    def _perform_together(
+        self, statements: Sequence[Statement], since: float | None = None, begin: Begin | None = None
+    ) -> list[Any]:
         connection = self._take()
         try:
             if all(statement.reads for statement in statements):
                 deadline = (time.monotonic() if since is None else since) + self._busy_timeout
                 return [self._read(connection, statement, deadline) for statement in statements]
-            return self._write(connection, statements, since)
+            return self._write(connection, statements, since, begin)
         finally:
             self._give_back(connection)
 
@@ -144,25 +155,26 @@ class SqlitePerformer:
     async def aperform_many(self, statements: Sequence[Statement]) -> list[Any]:
         self._refuse_nested()
         if self._closing:
-            raise StoreUnavailable("The store was closed.", maybe_applied=False)
+            raise StoreClosed
         if self._writer is None:
             self._writer = SqliteWriter(self._perform_together)
         try:
-            return await self._writer.ask(statements)
+            waits = self._waits(statements)
+            return await self._writer.ask(statements, waits if waits < self._busy_timeout else None)
         except sqlite3.Error as error:
             raise translated(error) from error
 
     @contextmanager
     def join(self, connection: Any) -> Iterator[Joined]:
         """The caller's connection: a sqlite3 connection, or a SQLAlchemy connection or session."""
-        with self._joined(), joined(connection, self.now) as performer:
+        with self._joined(), joined(connection, self.path, self.now) as performer:
             yield performer
 
     @asynccontextmanager
     async def ajoin(self, connection: Any) -> AsyncIterator[AsyncJoined]:
         """The caller's SQLAlchemy AsyncConnection or AsyncSession."""
         with self._joined():
-            async with ajoined(connection, self.now) as performer:
+            async with ajoined(connection, self.path, self.now) as performer:
                 yield performer
 
     @contextmanager
@@ -205,28 +217,43 @@ class SqlitePerformer:
 
     def _open(self) -> _Connection:
         if self._closed:
-            raise StoreUnavailable("The store was closed.", maybe_applied=False)
+            raise StoreClosed
         try:
-            connection = sqlite3.connect(
+            return open_sqlite(
                 self.path,
-                timeout=self._busy_timeout,
-                isolation_level=None,
-                check_same_thread=False,
-                factory=_Connection,
+                f"synchronous = {self._synchronous}",
+                # What is forgotten is not left behind in the file.
+                "secure_delete = ON",
+                # From here on `_begin` does the waiting.
+                "busy_timeout = 20",
+                seconds=self._busy_timeout,
+                kind=_Connection,
             )
-            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-            # From here on `_begin` does the waiting.
-            connection.execute("PRAGMA busy_timeout = 20")
         except sqlite3.Error as error:
-            raise translated(error) from error
-        return connection
+            raise translated(error, self.path) from error
 
-    def _write(self, connection: _Connection, statements: Sequence[Statement], since: float | None = None) -> list[Any]:
+    def _waits(self, statements: Sequence[Statement]) -> float:
+        """For how many seconds the most patient of these statements waits for the file."""
+        longest = 0.0
+        for statement in statements:
+            if statement.patience is None:
+                return self._busy_timeout
+            longest = max(longest, statement.patience / 1e6)
+        return min(max(longest, IMPATIENT), self._busy_timeout)
+
+    def _write(
+        self,
+        connection: _Connection,
+        statements: Sequence[Statement],
+        since: float | None = None,
+        begin: Begin | None = None,
+    ) -> list[Any]:
         """All statements in one transaction, or each in its own where one undoes the others; the reply of one that
         failed is its error."""
         try:
-            return self._write_together(connection, statements, since)
+            return self._write_together(connection, statements, since, begin)
         except _Undone as undone:
+            statements = undone.statements
             if len(statements) == 1:
                 return [translated(undone.error)]
         replies: list[Any] = []
@@ -239,17 +266,25 @@ class SqlitePerformer:
         return replies
 
     def _write_together(
-        self, connection: _Connection, statements: Sequence[Statement], since: float | None
+        self, connection: _Connection, statements: Sequence[Statement], since: float | None, begin: Begin | None
     ) -> list[Any]:
         replies: list[Any] = []
-        deadline = (time.monotonic() if since is None else since) + self._busy_timeout
+        waits = self._waits(statements)
+        deadline = (time.monotonic() if since is None else since) + waits
         # An RLock, because it knows its owner: a signal may strike right after it was acquired.
         writing = self._writing
         try:
             writing.acquire(timeout=max(deadline - time.monotonic(), 0))
             self._sync(connection, durable=any(statement.durable for statement in statements))
-            self._begin(connection, deadline)
+            try:
+                self._begin(connection, deadline)
+            except sqlite3.OperationalError as error:
+                if waits < self._busy_timeout and is_busy(error):
+                    return [file_locked() for _ in statements]
+                raise
             now = self.now()
+            if begin is not None:
+                statements = begin()
             for statement in statements:
                 try:
                     replies.append(_execute(connection, statement, now))
@@ -258,7 +293,7 @@ class SqlitePerformer:
                     replies.append(error)
                 except sqlite3.Error as error:
                     if not connection.in_transaction:
-                        raise _Undone(error) from error
+                        raise _Undone(error, statements) from error
                     replies.append(translated(error))
             connection.execute("COMMIT")
         except BaseException:
@@ -305,11 +340,17 @@ class SqlitePerformer:
                     connection.execute("INSERT INTO sameas_schema VALUES (?)", (number,))
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise translated(error) from error
+            raise translated(error, self.path) from error
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._give_back(connection)
+
+
+class SqliteBackend(SqlBackend):
+    """The SQL scripts; a claim that does not wait meets a file that another transaction holds."""
+
+    waits_for_rows: ClassVar[bool] = True
 
 
 def _let_go(lock: Any) -> None:
@@ -321,15 +362,3 @@ def _let_go(lock: Any) -> None:
 def _execute(connection: sqlite3.Connection, statement: Statement, now: int) -> list[Row]:
     found = connection.execute(statement.sql, {**statement.values, "now": now})
     return found.fetchall() if found.description is not None else [(found.rowcount,)]
-
-
-def translated(error: sqlite3.Error) -> StoreError:
-    """What a driver's error means to callers."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code in _DAMAGED:
-        return RecordDamaged(f"The SQLite file is damaged: {error}. Put back a copy, or remove the file.")
-    if code in _MISUSED:
-        return StoreError(f"SQLite refuses the statement: {error}")
-    # A statement that failed in SQLite was not applied: there is no reply that could be lost.
-    message = f"SQLite cannot answer now: {error}. Try again later."
-    return StoreUnavailable(message, maybe_applied=False)

@@ -10,15 +10,19 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import StoreClosed
 from sameas.stores.sql import Statement
+from sameas.stores.sqlite_faults import file_locked
 
-# The statements, and since when the first of their callers waits.
-Write = Callable[[Sequence[Statement], float], list[Any]]
+Begin = Callable[[], Sequence[Statement]]
+# The statements, since when the first of their callers waits, and what to ask for those that are still wanted once the
+# transaction has begun.
+Write = Callable[[Sequence[Statement], float, Begin], list[Any]]
 
 # Callers in one transaction at most, so that none waits long for the others.
 _TOGETHER: Final = 100
@@ -27,7 +31,7 @@ _TOGETHER: Final = 100
 class _Job:
     """The statements of one caller, and what came of them."""
 
-    __slots__ = ("answered", "asked_at", "error", "loop", "replies", "statements")
+    __slots__ = ("answered", "asked_at", "begun", "error", "given_up", "loop", "replies", "statements")
 
     def __init__(self, statements: Sequence[Statement], loop: asyncio.AbstractEventLoop) -> None:
         self.statements = statements
@@ -36,6 +40,8 @@ class _Job:
         self.answered: asyncio.Future[None] = loop.create_future()
         self.replies: list[Any] = []
         self.error: Exception | None = None
+        # Its caller may give up until it is begun.
+        self.begun = self.given_up = False
 
 
 class SqliteWriter:
@@ -48,9 +54,11 @@ class SqliteWriter:
         self._is_busy = False
         self._thread = ThreadPoolExecutor(1, "sameas-sqlite")
 
-    async def ask(self, statements: Sequence[Statement]) -> list[Any]:
-        """Make some statements; the reply of one that failed is its error."""
-        job = _Job(statements, asyncio.get_running_loop())
+    async def ask(self, statements: Sequence[Statement], at_most: float | None = None) -> list[Any]:
+        """Make some statements; the reply of one that failed is its error. Where another transaction holds the file,
+        give up after `at_most` seconds."""
+        loop = asyncio.get_running_loop()
+        job = _Job(statements, loop)
         with self._lock:
             self._waiting.append(job)
             starts, self._is_busy = not self._is_busy, True
@@ -59,9 +67,16 @@ class SqliteWriter:
                 self._thread.submit(self._work)
             except RuntimeError:
                 # It was closed by another thread a moment ago.
-                raise StoreUnavailable("The store was closed.", maybe_applied=False) from None
-        # Who is cancelled here and cleans up comes after what it asked for before: the thread keeps to the order.
-        await job.answered
+                raise StoreClosed from None
+        timer = None if at_most is None else loop.call_later(at_most, self._give_up, job)
+        try:
+            # Who is cancelled here and cleans up comes after what it asked for before: the thread keeps to the order.
+            await job.answered
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if job.given_up:
+            return [file_locked() for _ in statements]
         if job.error is not None:
             raise job.error
         return job.replies
@@ -73,7 +88,7 @@ class SqliteWriter:
     def _work(self) -> None:
         while jobs := self._next():
             try:
-                replies = self._write([statement for job in jobs for statement in job.statements], jobs[0].asked_at)
+                replies = self._write(_statements(jobs), jobs[0].asked_at, partial(self._begin, jobs))
             except Exception as error:
                 for job in jobs:
                     job.error = error
@@ -87,11 +102,32 @@ class SqliteWriter:
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(_tell, [job for job in jobs if job.loop is loop])
 
+    def _begin(self, jobs: list[_Job]) -> Sequence[Statement]:
+        """Leave out those whose callers gave up."""
+        with self._lock:
+            jobs[:] = [job for job in jobs if not job.given_up]
+            for job in jobs:
+                job.begun = True
+        return _statements(jobs)
+
+    def _give_up(self, job: _Job) -> None:
+        with self._lock:
+            if job.begun or job.answered.done():
+                return
+            job.given_up = True
+            with suppress(ValueError):
+                self._waiting.remove(job)
+        job.answered.set_result(None)
+
     def _next(self) -> list[_Job]:
         with self._lock:
             jobs = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
             self._is_busy = bool(jobs)
         return jobs
+
+
+def _statements(jobs: Sequence[_Job]) -> list[Statement]:
+    return [statement for job in jobs for statement in job.statements]
 
 
 def _tell(jobs: Sequence[_Job]) -> None:

@@ -19,10 +19,15 @@ _PARAMETER = re.compile(r"(?<![\w:]):([a-z]\w*)")
 _STYLES = {"pyformat": "%({})s", "named": ":{}", "format": "%s", "qmark": "?", "numeric_dollar": "${}"}
 
 
-@lru_cache
 def statements(dialect: str) -> Mapping[str, str]:
     """The statements of a dialect, by name."""
-    text = files("sameas.stores").joinpath("sql", f"{dialect}.sql").read_text("utf-8")
+    return read_statements("sameas.stores", dialect)
+
+
+@lru_cache
+def read_statements(package: str, file: str) -> Mapping[str, str]:
+    """The statements of `sql/{file}.sql` in a package, by name."""
+    text = files(package).joinpath("sql", f"{file}.sql").read_text("utf-8")
     _, *parts = _NAME.split(text)
     named = {name: _COMMENT.sub("", sql).strip() for name, sql in zip(parts[::2], parts[1::2], strict=True)}
     return MappingProxyType(named)
@@ -30,11 +35,15 @@ def statements(dialect: str) -> Mapping[str, str]:
 
 def migrations(dialect: str) -> list[str]:
     """The statements `schema_1`, `schema_2`, ... that make the tables, in order."""
-    named = statements(dialect)
-    numbers = sorted(int(name.removeprefix("schema_")) for name in named if name.startswith("schema_"))
-    if numbers != list(range(1, len(numbers) + 1)):
-        raise ValueError(f"the migrations of {dialect} have a gap: {numbers}")
-    return [named[f"schema_{number}"] for number in numbers]
+    return numbered(statements(dialect), "schema_")
+
+
+def numbered(named: Mapping[str, str], prefix: str) -> list[str]:
+    """The statements whose names are a prefix and 1, 2, ..., in order."""
+    numbers = sorted(int(name.removeprefix(prefix)) for name in named if name.startswith(prefix))
+    if not numbers or numbers != list(range(1, len(numbers) + 1)):
+        raise ValueError(f"the statements {prefix}N have the numbers {numbers}; they must be 1, 2, ...")
+    return [named[f"{prefix}{number}"] for number in numbers]
 
 
 def parameters(sql: str) -> list[str]:

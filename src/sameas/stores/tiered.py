@@ -31,12 +31,13 @@ from sameas.once.record import (
     Mismatch,
     Outcome,
     Record,
+    Renewal,
     Replay,
     State,
     Unframed,
 )
 from sameas.once.script import Command, Script
-from sameas.once.store import Backend, Page, Query, Selection, Waker
+from sameas.once.store import Backend, Page, Query, Renewed, Selection, Waker
 from sameas.stores.memory import system_micros
 
 # What a record takes besides its bytes, roughly.
@@ -55,7 +56,7 @@ class Announcing(Protocol):
         ...
 
 
-class Kept(Struct, frozen=True):
+class TierEntry(Struct, frozen=True):
     """A replay, and until when it may be given, by our own timer."""
 
     replay: Replay
@@ -119,7 +120,7 @@ class TieredBackend(Backend):
 
     def after_fork(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
+        self._kept: OrderedDict[bytes, TierEntry] = OrderedDict()
         self._bytes = 0
         # Counts what was dropped: an answer that was under way meanwhile is not kept.
         self._drops = 0
@@ -132,7 +133,7 @@ class TieredBackend(Backend):
         kept = self._known(request)
         return None if kept is None else kept.opened
 
-    def _known(self, request: ClaimRequest) -> Kept | None:
+    def _known(self, request: ClaimRequest) -> TierEntry | None:
         digest = request.identity.digest
         kept = self._kept.get(digest)
         if kept is None or kept.fingerprint != request.fingerprint or self._timer() >= kept.until:
@@ -163,6 +164,9 @@ class TieredBackend(Backend):
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
         return self._learning(self.inner.renew(lease, lease_for, retain_for))
+
+    def renew_many(self, renewals: Sequence[Renewal]) -> Sequence[Script[Renewed]]:
+        return self.inner.renew_many(renewals)
 
     def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
         return self._learning(self.inner.complete(lease, outcome, retain_for))
@@ -242,7 +246,7 @@ class TieredBackend(Backend):
             return
         self._watch()
         lives_for = (record.expires_at - self._time.now()) / 1_000_000
-        kept = Kept(
+        kept = TierEntry(
             replay, Replay(replace(record, outcome=outcome)), record.fingerprint, asked + min(self.ttl, lives_for), size
         )
         digest = record.identity.digest

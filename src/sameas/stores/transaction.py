@@ -13,9 +13,10 @@ from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import Any, Final
 
+from sameas.once.errors import SameasError, StoreError, StoreUnavailable, TransactionEnded, TransactionRefused
 from sameas.stores.faults import Translate, from_mssql, from_mysql, from_postgres
 from sameas.stores.rows import Row
-from sameas.stores.sql import Statement
+from sameas.stores.sql import Statement, at_most
 from sameas.stores.statements import bound
 
 _NUMBERS = count(1)
@@ -42,7 +43,7 @@ class _Place:
         # psycopg's own connection has no dialect.
         described = getattr(connection, "dialect", None)
         self.paramstyle = "pyformat" if described is None else described.paramstyle
-        self.errors: tuple[type[Exception], ...] = _driver_errors(connection)
+        self.errors, self.ended = _driver_errors(connection)
         name = f"sameas_{next(_NUMBERS)}"
         self.save = _SAVE.get(dialect, "SAVEPOINT {}").format(name)
         self.undo = _UNDO.get(dialect, "ROLLBACK TO SAVEPOINT {}").format(name)
@@ -53,11 +54,21 @@ class _Place:
         return bool(getattr(getattr(self.connection, "dialect", None), "is_mariadb", False))
 
     def bound(self, statement: Statement) -> tuple[str, Any]:
-        sql, values = bound(statement.sql, {**statement.values, **self.extras}, self.paramstyle)
+        extras = self.extras
+        if "patience" in statement.values:
+            extras = {**extras, "patience": at_most(str(extras["patience"]), statement.values["patience"])}
+        sql, values = bound(statement.sql, {**statement.values, **extras}, self.paramstyle)
         return sql, values if statement.values or ":" in statement.sql else None
 
     def fault(self, error: Exception) -> Exception:
+        if isinstance(error, self.ended):
+            return TransactionEnded()
         return self.translate(getattr(error, "orig", None) or error)
+
+    def is_ended(self, error: BaseException) -> bool:
+        """Whether an error at the end of the savepoint says that its transaction is no more."""
+        refused = isinstance(error, StoreError) and not isinstance(error, StoreUnavailable)
+        return refused or isinstance(error, TransactionEnded)
 
 
 class Enlisted(_Place):
@@ -97,12 +108,13 @@ def enlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> Ite
     """Run statements in the caller's transaction; an error undoes them and leaves the transaction open."""
     if _is_session(connection):
         connection = connection.connection()
+    _refuse_stranger(connection, dialect)
     _refuse_autocommit(connection)
     place = Enlisted(connection, dialect=dialect, extras=extras)
     place.execute(place.save)
     try:
         yield place
-    except BaseException:
+    except BaseException as error:
         # Where the server has ended the transaction, the savepoint is gone with it.
         with contextlib.suppress(Exception):
             place.execute(place.undo)
@@ -111,11 +123,21 @@ def enlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> Ite
         with contextlib.suppress(Exception):
             for statement in place.afterwards:
                 place.perform(statement)
+        if isinstance(error, TransactionEnded):
+            with contextlib.suppress(Exception):
+                place.connection.rollback()
         raise
-    for statement in place.afterwards:
-        place.perform(statement)
-    if place.keep:
-        place.execute(place.keep)
+    try:
+        for statement in place.afterwards:
+            place.perform(statement)
+        if place.keep:
+            place.execute(place.keep)
+    except SameasError as error:
+        if not place.is_ended(error):
+            raise
+        with contextlib.suppress(Exception):
+            place.connection.rollback()
+        raise TransactionEnded from error
 
 
 @asynccontextmanager
@@ -123,12 +145,13 @@ async def aenlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any])
     """`enlisted`, for tasks."""
     if _is_session(connection):
         connection = await connection.connection()
+    _refuse_stranger(connection, dialect)
     _refuse_autocommit(getattr(connection, "sync_connection", connection))
     place = AsyncEnlisted(connection, dialect=dialect, extras=extras)
     await place.execute(place.save)
     try:
         yield place
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(Exception):
             await place.execute(place.undo)
             if place.keep:
@@ -136,15 +159,39 @@ async def aenlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any])
         with contextlib.suppress(Exception):
             for statement in place.afterwards:
                 await place.aperform(statement)
+        if isinstance(error, TransactionEnded):
+            with contextlib.suppress(Exception):
+                await place.connection.rollback()
         raise
-    for statement in place.afterwards:
-        await place.aperform(statement)
-    if place.keep:
-        await place.execute(place.keep)
+    try:
+        for statement in place.afterwards:
+            await place.aperform(statement)
+        if place.keep:
+            await place.execute(place.keep)
+    except SameasError as error:
+        if not place.is_ended(error):
+            raise
+        with contextlib.suppress(Exception):
+            await place.connection.rollback()
+        raise TransactionEnded from error
 
 
 def _is_session(connection: Any) -> bool:
     return not hasattr(connection, "exec_driver_sql") and callable(getattr(connection, "connection", None))
+
+
+_KINDS: Final = {"postgres": ("postgresql",), "mysql": ("mysql", "mariadb"), "mssql": ("mssql",)}
+
+
+def _refuse_stranger(connection: Any, dialect: str) -> None:
+    """Refuse what is no connection to a server of the store's kind."""
+    described = getattr(connection, "dialect", None)
+    kind = getattr(described, "name", "postgresql" if hasattr(connection, "pgconn") else "")
+    if kind not in _KINDS[dialect]:
+        raise TransactionRefused(
+            f"The records are in {dialect}, and the connection is a {type(connection).__qualname__}"
+            f"{f' to {kind}' if kind else ''}: pass one to the same database, or leave connection= out."
+        )
 
 
 def _refuse_autocommit(connection: Any) -> None:
@@ -160,14 +207,15 @@ def _refuse_autocommit(connection: Any) -> None:
         raise ValueError("the connection is in autocommit mode and no transaction is open: begin one first")
 
 
-def _driver_errors(connection: Any) -> tuple[type[Exception], ...]:
+def _driver_errors(connection: Any) -> tuple[tuple[type[Exception], ...], tuple[type[Exception], ...]]:
+    """What the driver raises, and what of it says that the transaction is over."""
     if hasattr(connection, "exec_driver_sql"):
-        from sqlalchemy.exc import DBAPIError
+        from sqlalchemy.exc import DBAPIError, InvalidRequestError
 
-        return (DBAPIError,)
+        return (DBAPIError, InvalidRequestError), (InvalidRequestError,)
     from psycopg import Error
 
-    return (Error,)
+    return (Error,), ()
 
 
 def _rows(result: Any) -> list[Row]:

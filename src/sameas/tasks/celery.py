@@ -10,27 +10,33 @@ is ever kept as a failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 from celery import Task, shared_task  # type: ignore[import-untyped]
 from celery.local import maybe_evaluate  # type: ignore[import-untyped]
 
+import sameas.tasks.sending  # noqa: F401  (send_task takes keys)
 from sameas.identity.canonical import Exclusions, compile_exclusions
-from sameas.identity.normalize import Starts
+from sameas.identity.key import content_key
+from sameas.identity.normalize import Starts, has_key
 from sameas.identity.scope import AuditMeta, ScopeContext, check_scope_name
+from sameas.once.call_builder import NOTHING
 from sameas.once.engine import Engine
-from sameas.once.intake import NOTHING
-from sameas.tasks.delivery import Delivery
+from sameas.tasks.delivery import Delivery, payload_of
 from sameas.tasks.engines import ENGINES
-from sameas.tasks.outgoing import Hop, hop_of, with_scope
+from sameas.tasks.outgoing import TaskStart, task_start_of, told_apart, with_scope
 
 KeyBy = Literal["task_id", "client", "content"]
 OnBusy = Literal["requeue", "wait", "drop"]
 
 
 class IdempotentTask(Task):  # type: ignore[misc]
-    """The base of tasks that run once per tenant, scope name and key. The attributes are options of `@app.task`."""
+    """The base of tasks that run once per tenant, scope name and key. The attributes are options of `@app.task`.
+
+    ValueError is raised for one that cannot be, when the task is made. A task that is sent or run raises what Celery's
+    raise, and the errors of the engine.
+    """
 
     abstract = True
     # A redelivery is harmless, so a message is kept until its task is done: a worker that dies loses nothing.
@@ -70,12 +76,14 @@ class IdempotentTask(Task):  # type: ignore[misc]
             raise ValueError("requeue_after must be more than 0 seconds")
         if cls.scope_name is not None:
             check_scope_name(cls.scope_name)
+        elif str(cls.name).startswith("__main__."):
+            raise ValueError(f"every program has a {cls.name}: say scope_name=, a stable name for this kind of work")
         cls.exclude_fields = compile_exclusions(cls.exclude_fields)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         request = self.request
         # A task that is called like a function is one: nothing was delivered. So is one that calls itself.
-        if request.called_directly or hop_of(request) is not None:
+        if request.called_directly or task_start_of(request) is not None:
             return super().__call__(*args, **kwargs)
         return Delivery(self, request).run(args, kwargs)
 
@@ -94,12 +102,12 @@ class IdempotentTask(Task):  # type: ignore[misc]
         **options: Any,
     ) -> Any:
         """As Celery's, with the scope of the sender; `idempotency_key` is the key of a task with key_by="client"."""
-        headers = self._outgoing(headers, idempotency_key)
+        headers = self.outgoing(headers, idempotency_key, args or (), kwargs or {})
         return super().apply_async(
             args, kwargs, task_id, producer, link, link_error, shadow, headers=headers, **options
         )
 
-    def apply(
+    def apply(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         args: Any = None,
         kwargs: Any = None,
@@ -109,7 +117,8 @@ class IdempotentTask(Task):  # type: ignore[misc]
         **options: Any,
     ) -> Any:
         """As Celery's: run here and now, once like everywhere else."""
-        return super().apply(args, kwargs, headers=self._outgoing(headers, idempotency_key), **options)
+        headers = self.outgoing(headers, idempotency_key, args or (), kwargs or {})
+        return super().apply(args, kwargs, headers=headers, **options)
 
     @property
     def scope(self) -> ScopeContext:
@@ -152,20 +161,36 @@ class IdempotentTask(Task):  # type: ignore[misc]
         return bool(self.app.conf.get("sameas_any_tenant", True))
 
     @property
-    def _hop(self) -> Hop:
-        hop = hop_of(self.request)
-        if hop is None:
+    def _hop(self) -> TaskStart:
+        task_start = task_start_of(self.request)
+        if task_start is None:
             raise LookupError("this task was called like a function: it has no scope; send it, or use apply()")
-        return hop
+        return task_start
 
-    def _outgoing(self, headers: Any, idempotency_key: str | None) -> dict[str, Any]:
-        return with_scope(
+    def outgoing(
+        self, headers: Any, idempotency_key: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The headers of a message to this task; refused where it needs a key and there is none."""
+
+        def apart(key: str) -> str:
+            if self.key_by != "client":
+                return key
+            payload = payload_of(self, args, kwargs)
+            return told_apart(key, self.scope_in_use, content_key(payload, exclude_fields=self.exclude_fields))
+
+        sent = with_scope(
             headers,
             sender=self.app.current_worker_task,
             service_id=self.service_in_use,
             idempotency_key=idempotency_key,
             any_tenant=self.any_tenant_in_use,
+            apart=apart,
         )
+        if self.key_by == "client" and not has_key(sent):
+            raise ValueError(
+                f"{self.name} needs a key: send it with idempotency_key=, or from a request or a task that has one"
+            )
+        return sent
 
 
 def idempotent_task(function: Callable[..., Any] | None = None, *, app: Any = None, **options: Any) -> Any:

@@ -9,26 +9,28 @@ was put back may be the last there is.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from celery.exceptions import Ignore, Reject, TaskPredicate  # type: ignore[import-untyped]
 
-from sameas.identity.key import content_key
+from sameas.identity.key import content_keys
 from sameas.identity.normalize import current_scope, normalize_task
+from sameas.once.call_builder import NOTHING, Options
 from sameas.once.codec import declared_result
 from sameas.once.context import Context
 from sameas.once.decorator import Signature
-from sameas.once.errors import InProgress, StoredFailure, StoreUnavailable, Superseded
-from sameas.once.intake import NOTHING, Options
-from sameas.tasks.outgoing import Hop, name_callbacks
+from sameas.once.errors import InProgress, OutcomeUnknown, StoredFailure, StoreUnavailable, Superseded
+from sameas.tasks.outgoing import TaskStart, name_callbacks
 
 if TYPE_CHECKING:
     from sameas.tasks.celery import IdempotentTask
 
 _LOG = logging.getLogger("sameas.tasks")
 
+_UNSTORED: Final = "done, but the store could not be told: a redelivery may run again"
 # Among the headers of a copy that was put back: how often that was done.
 REQUEUES: Final = "sameas_requeues"
 # A delivery that waits may have to do the work itself: most of its time limit must be left then.
@@ -58,15 +60,15 @@ class Delivery:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of the task: run now, or as it was the first time."""
-        hop, options = self._normalize(args, kwargs)
-        self._request.sameas_hop = hop
-        entered = current_scope.set(hop.scope)
+        task_start, options = self._normalize(args, kwargs)
+        self._request.sameas_hop = task_start
+        entered = current_scope.set(task_start.scope)
         try:
-            return self._run(hop, options, args, kwargs)
+            return self._run(task_start, options, args, kwargs)
         finally:
             current_scope.reset(entered)
 
-    def _run(self, hop: Hop, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run(self, task_start: TaskStart, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         task = self._task
 
         def work(context: Context) -> Any:
@@ -91,17 +93,24 @@ class Delivery:
             if error is not self._raised:
                 self._say("replay=true: failed before", replay=True)
             raise
+        except OutcomeUnknown as error:
+            if error is not self._raised:
+                self._say(_UNSTORED, level=logging.ERROR)
+            raise
         else:
-            hop.replayed = record.was_replay
+            task_start.replayed = record.was_replay
             if record.was_replay:
                 self._say("replay=true: done before, at attempt %d", record.attempt, replay=True)
             elif not record.stored:
-                self._say("done, but the store could not be told: a redelivery may run again", level=logging.WARNING)
+                self._say(_UNSTORED, level=logging.WARNING)
+            elif record.not_kept:
+                self._say("done, but its result cannot be kept: a redelivery is told so", level=logging.WARNING)
+            result = record.answer()
             name_callbacks(self._request)
-            return record.result
+            return result
         raise ending
 
-    def _normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Hop, Options]:
+    def _normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TaskStart, Options]:
         """Whose delivery it is, and what the engine is asked."""
         task, request = self._task, self._request
         options: Options = {"scope": task.scope_in_use, "result_type": task.result_type or declared_result(task.run)}
@@ -109,9 +118,9 @@ class Delivery:
         if task.key_by == "task_id":
             key = request.id
         else:
-            payload = _signature(task.run).options(args, kwargs)["payload"]
+            payload = payload_of(task, args, kwargs)
             if task.key_by == "content":
-                key = content_key(payload, exclude_fields=task.exclude_fields)
+                key, options["former_key"] = content_keys(payload, task.exclude_fields)
                 options["namespace"] = "content"
             else:
                 options["payload"] = payload
@@ -131,7 +140,7 @@ class Delivery:
         options["tenant"] = scope.tenant_id
         options["audit"] = {**msgspec.to_builtins(audit), "task_id": request.id, "task": task.name}
         self._set_policy(options)
-        return Hop(scope, audit), options
+        return TaskStart(scope, audit), options
 
     def _set_policy(self, options: Options) -> None:
         task, request = self._task, self._request
@@ -168,7 +177,7 @@ class Delivery:
         visible_for = (task.app.conf.broker_transport_options or {}).get("visibility_timeout")
         if visible_for:
             wait = min(wait, visible_for * _COUNTDOWN_PER_VISIBILITY)
-        copy = task.signature_from_request(request, countdown=wait, retries=request.retries)
+        copy: Any = task.signature_from_request(request, countdown=wait, retries=request.retries)
         copy.options["headers"] = {**(copy.options.get("headers") or {}), REQUEUES: self._requeues + 1}
         try:
             copy.apply_async()
@@ -186,13 +195,13 @@ class Delivery:
 
     def _say(self, message: str, *values: Any, level: int = logging.INFO, replay: bool = False) -> None:
         """A line that names the task and its place in the trace; no keys, arguments or results."""
-        hop: Hop = self._request.sameas_hop
+        task_start: TaskStart = self._request.sameas_hop
         told = {
             "task": self._task.name,
             "task_id": self._request.id,
             "replay": replay,
-            "trace_id": hop.scope.trace_id,
-            "invocation_id": hop.scope.invocation_id,
+            "trace_id": task_start.scope.trace_id,
+            "invocation_id": task_start.scope.invocation_id,
         }
         _LOG.log(
             level,
@@ -204,6 +213,11 @@ class Delivery:
             told["invocation_id"],
             extra=told,
         )
+
+
+def payload_of(task: IdempotentTask, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a task is asked for: its one argument, or all of them by name, defaults included."""
+    return _signature(task.run).payload(tuple(args), kwargs)
 
 
 @lru_cache(maxsize=1_024)

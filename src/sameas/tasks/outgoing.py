@@ -2,23 +2,29 @@
 
 Rule: a message that has a scope keeps it, so that a retry or a requeued copy says what its first sender said. The scope
 is that of the task that sends, or else of the hop that this code runs in; where there is none, the library starts a
-trace of its own and the strict mode refuses to send. The key of a request goes on as its caller's own.
+trace of its own and the strict mode refuses to send. A key that a task takes over from the request or task that sends
+it is told apart by the task and its arguments: one request may send two mails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
+from sameas.identity.canonical import join, sha256_hex
 from sameas.identity.normalize import TASK_HEADER, current_scope, normalize_context, normalize_task, task_headers
 from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError
+from sameas.once.context import WORKING
 
 # Callbacks are named within this namespace, so that a replay sends them under the names of the first time.
 _CALLBACKS = UUID("5a2c6cf4-8f5e-5c43-9d0b-0f2f3f0c7b11")
 
+_DIGEST = re.compile("[0-9a-f]{64}")
 
-class Hop:
+
+class TaskStart:
     """One start of a task: its scope, its audit_meta, and whether its result was a kept one."""
 
     __slots__ = ("audit", "replayed", "scope")
@@ -29,10 +35,10 @@ class Hop:
         self.replayed = False
 
 
-def hop_of(request: Any) -> Hop | None:
+def task_start_of(request: Any) -> TaskStart | None:
     """The hop of a task's request, once it has begun."""
-    hop = getattr(request, "sameas_hop", None)
-    return hop if isinstance(hop, Hop) else None
+    task_start = getattr(request, "sameas_hop", None)
+    return task_start if isinstance(task_start, TaskStart) else None
 
 
 def with_scope(
@@ -42,16 +48,26 @@ def with_scope(
     service_id: str,
     idempotency_key: str | None,
     any_tenant: bool,
+    apart: Callable[[str], str] = str,
 ) -> dict[str, Any]:
-    """The headers of a message; `sender` is the task that sends it, None where no task does."""
+    """The headers of a message; `sender` is the task that sends it, None where no task does, and `apart` makes the
+    message's own key of one that it takes over."""
     headers = dict(headers or {})
     if TASK_HEADER in headers:
         if idempotency_key is not None:
             raise ValueError("the headers have a scope already: give the key to task_headers(..., idempotency_key=)")
         return headers
     scope, audit = _sending(sender, service_id=service_id, any_tenant=any_tenant)
-    key = idempotency_key or (_key_of_caller(scope) if audit is None else scope.idempotency_key)
+    key = idempotency_key
+    if key is None:
+        taken_over = _key_of_caller(scope) if audit is None else scope.idempotency_key
+        key = taken_over and apart(taken_over)
     return {**headers, **task_headers(scope, audit, idempotency_key=key)}
+
+
+def told_apart(key: str, scope_name: str, content: str) -> str:
+    """The key of one task with its arguments, under a key that was meant for all of what is done."""
+    return "sha256-" + sha256_hex(join(key, scope_name, content))
 
 
 def _key_of_caller(scope: ScopeContext) -> str | None:
@@ -59,16 +75,28 @@ def _key_of_caller(scope: ScopeContext) -> str | None:
     if scope.idempotency_key is None:
         return None
     if scope.user_id is None and scope.service_id is None:
-        return f"public.{scope.idempotency_key}"
+        return _named_at_the_door(scope) or f"public.{scope.idempotency_key}"
     caller = Principal(tenant_id=scope.tenant_id, user_id=scope.user_id, service_id=scope.service_id)
     return f"{caller.digest}.{scope.idempotency_key}"
 
 
+def _named_at_the_door(scope: ScopeContext) -> str | None:
+    """The key under which a request is kept, with whose it is, where the application named the caller and nobody
+    authenticated one: such a caller is not in the scope."""
+    for context in WORKING.get():
+        identity = context.lease.identity
+        owner, _, key = identity.key.partition(".")
+        is_this = identity.scope == scope.idempotency_scope_name and key == scope.idempotency_key
+        if is_this and _DIGEST.fullmatch(owner):
+            return identity.key
+    return None
+
+
 def _sending(sender: Any, *, service_id: str, any_tenant: bool) -> tuple[ScopeContext, AuditMeta | None]:
     if sender is not None:
-        hop = hop_of(sender.request)
-        if hop is not None:
-            return hop.scope, hop.audit
+        task_start = task_start_of(sender.request)
+        if task_start is not None:
+            return task_start.scope, task_start.audit
         if TASK_HEADER in (sender.request.headers or {}):
             # A task of another kind does nothing with its scope but hand it on.
             return normalize_task(sender.request.headers, service_id=service_id, allow_any_tenant=any_tenant)

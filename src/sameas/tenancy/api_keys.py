@@ -27,6 +27,7 @@ from sameas.identity.normalize import Credentials
 from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError, check_text
 from sameas.once.errors import StoreError
 from sameas.tenancy.authenticator import Unauthorized, unknown_scheme
+from sameas.tenancy.directory import roles_with_kind
 from sameas.tenancy.tables import stamp, utc_now
 
 PREFIX = "sameas_"
@@ -133,7 +134,7 @@ class ApiKeys:
         now = self._clock()
         if row is None or not fits:
             return None
-        tenant_id, user_id, service_id, roles, expires_at, last_used_at, ended_at = row[2:]
+        tenant_id, user_id, service_id, roles, expires_at, last_used_at, ended_at, kind = row[2:]
         if ended_at is not None or (expires_at is not None and expires_at <= stamp(now)):
             return None
         if last_used_at is None or last_used_at < stamp(now - _NOTED_EVERY):
@@ -143,7 +144,7 @@ class ApiKeys:
             user_id=user_id,
             service_id=service_id,
             credential_id=key_id,
-            roles=_roles(roles),
+            roles=roles_with_kind(_roles(roles), kind),
         )
 
     def _digest(self, salt: str, secret: str) -> str:

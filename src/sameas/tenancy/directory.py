@@ -29,6 +29,8 @@ CaseRole: TypeAlias = Literal["owner", "member", "viewer"]
 # What people read; no address, no lookup.
 SYSTEM_CASE_NAME = "general"
 ADMIN_ROLE = "tenant-admin"
+# Whoever has it works in their cases and nowhere else; it is given by the directory, and no credential takes it away.
+EXTERNAL_COUNSEL = "external_counsel"
 
 
 class Tenant(msgspec.Struct, frozen=True):
@@ -287,3 +289,8 @@ def _found(row: Row | None, what: str) -> Row:
 
 def _unknown(what: str) -> ScopeError:
     return ScopeError(f"there is no such {what}", code=f"{what}-unknown", status=403)
+
+
+def roles_with_kind(roles: tuple[str, ...], kind: str | None) -> tuple[str, ...]:
+    """The roles of a credential, with what its user is."""
+    return (*roles, EXTERNAL_COUNSEL) if kind == EXTERNAL_COUNSEL and EXTERNAL_COUNSEL not in roles else roles

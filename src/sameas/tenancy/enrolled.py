@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 
-from sameas.databases import Database
+from msgspec.structs import replace
+
+from sameas.databases import Database, Row
 from sameas.identity.normalize import Credentials
 from sameas.identity.scope import Principal
 from sameas.tenancy.authenticator import Authenticator, Unauthorized
+from sameas.tenancy.directory import roles_with_kind
 
 
 class EnrolledAuthenticator:
@@ -23,15 +26,17 @@ class EnrolledAuthenticator:
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
         principal = await self._authenticator.authenticate(credentials)
-        if principal is not None and not await asyncio.to_thread(self._is_active, principal):
+        if principal is None:
+            return None
+        ended_at, kind = await asyncio.to_thread(self._standing, principal) or ("unknown", None)
+        if ended_at is not None:
             raise Unauthorized(
                 "the tenant or its user or service is not enrolled here, or no longer", code="not-enrolled"
             )
-        return principal
+        return replace(principal, roles=roles_with_kind(principal.roles, kind))
 
-    def _is_active(self, principal: Principal) -> bool:
+    def _standing(self, principal: Principal) -> Row | None:
         kind = "user" if principal.user_id is not None else "service"
         named = {f"{kind}_id": getattr(principal, f"{kind}_id"), "tenant_id": principal.tenant_id}
         with self._database.reading() as session:
-            ended = session.one(f"{kind}_ended", **named)
-        return ended is not None and ended[0] is None
+            return session.one(f"{kind}_ended", **named)

@@ -23,10 +23,11 @@ from sameas.once.record import (
     Mismatch,
     Outcome,
     Record,
+    Renewal,
     State,
 )
 from sameas.once.script import Script
-from sameas.once.store import Page, Query, Selection, Store
+from sameas.once.store import Page, Query, Renewed, Selection, Store
 from sameas.stores.memory import MemoryBackend
 from sameas.testing.clock import MovableClock
 from sameas.testing.conformance import StoreConformance
@@ -178,6 +179,19 @@ class RenewByAnyone(BrokenBackend):
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
         return super().renew(self._as_holder(lease), lease_for, retain_for)
+
+
+class RenewsTheFirst(BrokenBackend):
+    """Renews the first of many leases and says the same of all."""
+
+    caught_by = ("test_many_leases_are_renewed_together_and_answered_in_their_order",)
+
+    def renew_many(self, renewals: Sequence[Renewal]) -> Sequence[Script[Renewed]]:
+        return [self._renew_first(renewals)] if renewals else []
+
+    def _renew_first(self, renewals: Sequence[Renewal]) -> Script[Renewed]:
+        answers = yield from self.renew_alone(renewals[0])
+        return [*answers] * len(renewals)
 
 
 class LeaseIsLife(BrokenBackend):

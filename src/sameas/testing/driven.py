@@ -7,7 +7,8 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
+from sameas.once.errors import StoreError
+from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record, Renewal
 from sameas.once.store import AsyncStore, Page, Query, Selection, Store
 
 
@@ -41,6 +42,10 @@ class Driven:
 
     def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
         answer: Answer = self._answer(self.store.renew(lease, lease_for=lease_for, retain_for=retain_for))
+        return answer
+
+    def renew_many(self, renewals: Sequence[Renewal]) -> list[Answer | StoreError]:
+        answer: list[Answer | StoreError] = self._answer(self.store.renew_many(renewals))
         return answer
 
     def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:

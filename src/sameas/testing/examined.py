@@ -6,11 +6,26 @@ A step on the way to what a test shows must succeed; what is shown is in `contra
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sameas.identity.key import record_digest
-from sameas.once.record import About, Accepted, Acquired, Claim, ClaimRequest, Identity, Lease, Outcome, Record, Replay
+from sameas.once.errors import StoreError
+from sameas.once.record import (
+    About,
+    Accepted,
+    Acquired,
+    Answer,
+    Claim,
+    ClaimRequest,
+    Identity,
+    Lease,
+    Outcome,
+    Record,
+    Renewal,
+    Replay,
+)
 from sameas.once.store import AsyncStore, Store
 from sameas.testing.driven import Driven
 
@@ -94,6 +109,11 @@ class Examined:
 
     def renew(self, lease: Lease) -> object:
         return self.store.renew(lease, lease_for=round(self.lease * SECOND), retain_for=round(self.retention * SECOND))
+
+    def renew_many(self, leases: Sequence[Lease], *, lease: float) -> list[Answer | StoreError]:
+        return self.store.renew_many(
+            [Renewal(each, round(lease * SECOND), round(self.retention * SECOND)) for each in leases]
+        )
 
     def read(self, key: str = "key", *, scope: str = "scope", tenant: str = "tenant") -> Record | None:
         return self.store.read(identity(key, scope=scope, tenant=tenant))

@@ -9,24 +9,31 @@ It reads `Set-Cookie`, credentials and bodies only to pass them on; it logs none
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
 from sameas.identity.normalize import idempotency_key_header, normalize_unproved
-from sameas.identity.scope import Case, Principal, ScopeContext, current_scope
+from sameas.identity.scope import Case, Principal, ScopeContext, check_tenant, current_scope
 from sameas.once.async_engine import AsyncEngine
+from sameas.once.context import WORKING
 from sameas.once.pruning import keep_pruned
 from sameas.tenancy.authenticator import Authenticator
+from sameas.web.caller import PrincipalOf, credential_names
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints
 from sameas.web.frameworks import mount_of, owner_of
-from sameas.web.openapi import Place, publish_once
+from sameas.web.openapi import RoutePlace, publish_once
 from sameas.web.problem import Send
+from sameas.web.request_claim import RequestClaim
 from sameas.web.responder import respond
 from sameas.web.route import RoutePolicy
 from sameas.web.shadow import ShadowLedger, shadow
-from sameas.web.table import RouteTable
+from sameas.web.table import RouteTable, Rule
+from sameas.web.unseen import UnseenMark
+
+_LOG = logging.getLogger("sameas")
 
 App = Callable[[Any, Any, Any], Awaitable[Any]]
 Mode = Literal["enforce", "shadow", "off"]
@@ -41,10 +48,14 @@ PRUNE_EVERY_SECONDS: Final = 600.0
 class IdempotencyMiddleware:
     """Pure ASGI. Routes are set by `@idempotent`, by `routes`, and by `defaults`; see `RoutePolicy`.
 
-    `tenant_of` routes a request to a tenant, by its host or path; `case_of` finds the case that a principal asks for,
-    as `TenantDirectory.resolve_case` does; `any_tenant` allows ids that are no UUIDv7.
+    Callers are told apart by `authenticator`; else by what `principal_of` makes of the scope, text or None; else by
+    `scope["user"]`; else a request with another credential (Authorization, X-API-Key, `credential_headers`) under the
+    same key is refused. `tenant_of` routes a request to a tenant, by its host or path; `case_of` finds the case that a
+    principal asks for, as `TenantDirectory.resolve_case` does; `any_tenant` allows ids that are no UUIDv7.
     Expired records are removed every `prune_every` seconds, about, from startup to shutdown of a server that tells of
     them (ASGI's lifespan); None leaves it to something else.
+
+    Raises ValueError for options that cannot be. What goes wrong with a request is told to its client, as a problem.
     """
 
     def __init__(
@@ -57,6 +68,8 @@ class IdempotencyMiddleware:
         defaults: RoutePolicy | None = None,
         mode: Mode = "enforce",
         tenant_of: Callable[[Mapping[str, Any]], str | None] | None = None,
+        principal_of: PrincipalOf | None = None,
+        credential_headers: Iterable[str] = (),
         case_of: Callable[[Principal, Mapping[str, Any]], Awaitable[Case | None]] | None = None,
         any_tenant: bool = True,
         shadow: ShadowLedger | None = None,
@@ -67,11 +80,17 @@ class IdempotencyMiddleware:
             raise ValueError(f"mode must be 'enforce', 'shadow' or 'off', not {mode!r}")
         if prune_every is not None and not prune_every > 0:
             raise ValueError("prune_every must be positive, or None where something else prunes")
+        if authenticator is not None and principal_of is not None:
+            raise ValueError("give authenticator= or principal_of=, not both: one of them says who asks")
+        if authenticator is None and case_of is not None:
+            raise ValueError("case_of= needs an authenticator=: a case is seen by a principal")
         self.app = app
         self.engine = engine
         self.authenticator = authenticator
         self.mode = mode
         self.tenant_of = tenant_of
+        self.principal_of = principal_of
+        self.credential_names = credential_names(credential_headers)
         self.case_of = case_of
         self.any_tenant = any_tenant
         self.table = RouteTable(app, routes or {}, defaults or RoutePolicy(), engine=engine)
@@ -86,34 +105,59 @@ class IdempotencyMiddleware:
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if not self._published:
-            place = Place(mount_of(scope), scope.get("root_path", ""))
+            place = RoutePlace(mount_of(scope), scope.get("root_path", ""))
             published = publish_once(owner_of(self.app, scope), self.table, place=place)
             self._published = published or kind == "http"
         if kind == "lifespan":
             await self._live(scope, receive, send)
             return
-        if kind != "http" or self.mode == "off":
+        if kind != "http":
             await self.app(scope, receive, send)
             return
-        rule = self.table.find(scope)
+        try:
+            rule = self.table.find(scope)
+        except UnseenMark as error:
+            if self.mode == "enforce":
+                raise
+            if self.mode == "shadow":
+                _LOG.error("shadow: %s", error)
+            rule = None
         if rule is None:
             await self._pass(scope, receive, send)
             return
         keys = idempotency_key_header(scope)
         if not keys and rule.policy.key == "optional":
             await self._pass(scope, receive, send)
+        elif self.mode == "off":
+            await self._pass_keyed(rule, scope, receive, send, keys)
         elif self.mode == "shadow":
             await shadow(self, rule, scope, receive, send, keys)
         else:
             await respond(self, rule, scope, receive, send, keys)
 
-    async def _pass(self, scope: Any, receive: Receive, send: Send) -> None:
-        """To the application as it is; what it sends out goes on with the request's trace."""
-        entered = current_scope.set(partial(self.unproved, scope))
+    async def _pass(self, scope: Any, receive: Receive, send: Send, *named: str | None) -> None:
+        """To the application as it is; what it sends out goes on with the request's trace, and with its key."""
+        entered = current_scope.set(partial(self.unproved, scope, *named))
         try:
             await self.app(scope, receive, send)
         finally:
             current_scope.reset(entered)
+
+    async def _pass_keyed(self, rule: Rule, scope: Any, receive: Receive, send: Send, keys: tuple[bytes, ...]) -> None:
+        """The same for a handler that may ask for its context, which it has although nothing is claimed."""
+        request_claim = RequestClaim(self, rule, scope)
+        try:
+            request_claim.read_key(keys)
+            await request_claim.recognise()
+        except Exception as error:
+            # Off is off: what would refuse the request does not.
+            _LOG.warning("off: a request has no key of its own: %s", type(error).__name__)
+        before = WORKING.get()
+        WORKING.set((*before, request_claim.unclaimed()))
+        try:
+            await self._pass(scope, receive, send, rule.scope_name, request_claim.key)
+        finally:
+            WORKING.set(before)
 
     def unproved(self, scope: Any, scope_name: str | None = None, key: str | None = None) -> ScopeContext | None:
         """The scope of a request that nobody authenticated, the same each time it is asked for; None where not even
@@ -122,9 +166,20 @@ class IdempotencyMiddleware:
             tenant = self.tenant_of(scope) if self.tenant_of is not None else None
             if tenant is None and not self.any_tenant:
                 return None
-            made = normalize_unproved(scope, tenant_id=tenant or "", allow_any_tenant=self.any_tenant)
-            scope[UNPROVED] = made if scope_name is None else made.with_key(scope_name=scope_name, key=key)
+            scope[UNPROVED] = normalize_unproved(
+                scope,
+                tenant_id=tenant or "",
+                idempotency_scope_name=scope_name,
+                idempotency_key=key,
+                allow_any_tenant=self.any_tenant,
+            )
         return scope[UNPROVED]  # type: ignore[no-any-return]
+
+    def routed_tenant(self, scope: Mapping[str, Any]) -> str:
+        """The tenant that a request was routed to; a ScopeError where it must have one and has none."""
+        tenant = (self.tenant_of(scope) if self.tenant_of is not None else None) or ""
+        check_tenant(tenant, any_tenant=self.any_tenant)
+        return tenant
 
     async def drain(self) -> None:
         """Let the handlers that outlived their requests finish, within the grace time; then end them. Their claims are
@@ -142,6 +197,14 @@ class IdempotencyMiddleware:
     async def _live(self, scope: Any, receive: Receive, send: Send) -> None:
         """From the start of the server to its end: what has expired is removed, and at last handlers are waited for."""
         pruning: list[asyncio.Task[None]] = []
+        if self.mode == "enforce":
+            try:
+                self.table.refuse_all_unseen(scope.get("app"))
+            except UnseenMark as error:
+                # Servers take an exception here for an application that knows no lifespan, and start it.
+                await receive()
+                await send({"type": "lifespan.startup.failed", "message": str(error)})
+                raise
 
         async def watched() -> Message:
             message = await receive()

@@ -1,8 +1,9 @@
 """What a request asks for, as a string that is equal for equal requests: method, path, query, type and body.
 
 JSON counts by its content, whatever the order and the blanks; a multipart body by its parts; everything else by its
-bytes. A gzip or deflate body counts by what is inside, unpacked up to the route's limit and no further. What cannot be
-compared safely (NaN, a member named twice, a lone surrogate, an integer beyond 2^53, nesting without end) is refused.
+bytes. A gzip or deflate body counts by what is inside, unpacked up to the route's limit and no further. An integer that
+JSON readers would round counts by its digits. What cannot be compared safely (NaN, a member named twice, a lone
+surrogate, nesting without end) is refused.
 
 The fields are told apart: those of the request line begin with a colon, those of the body are its members or parts.
 Only keyed digests of them are kept, so that a mismatch can name the fields that differ.
@@ -13,33 +14,36 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import zlib
-from collections.abc import Callable
+import logging
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
 from sameas.identity.canonical import Exclusions, canonical_json, parse_json, to_json
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import short_sha256
-from sameas.web.capture import CHUNK, Spool, TooLarge
+from sameas.web.capture import CHUNK, Spool
+from sameas.web.encoding import AT_ONCE, WINDOWS, NotPacked, unpack
 from sameas.web.members import Naming, may_be_named, naming, usual_members
 from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
+from sameas.web.wide import has_wide, has_wide_place, in_digits, places_of
+
+_LOG = logging.getLogger("sameas")
 
 # Requests that came before, so that an equal retry is not parsed again: a short body itself, others by their digests.
 REMEMBERED: Final = 1_024
 SHORT_BODY: Final = 512
-# Below this the work is done where the request is; above, in a thread.
-AT_ONCE: Final = 32 * 1_024
 # A request line that is longer is not remembered: what a client makes up must not fill memory.
 MAX_LINE: Final = 1_024
 
 _JSON: Final = b"application/json"
 # Beyond this OpenSSL is quicker than the interpreter's own, and lets other threads run meanwhile.
 _SHORT: Final = 1_024
+# The field of a fingerprint that is no part of the request line or the body.
+CREDENTIAL: Final = ":credential"
 # Enough to tell that a field changed; the digest of the whole decides.
 _FIELD_HEX: Final = 8
-_WINDOWS: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 
 Fields = dict[str, bytes]
 RequestLine = tuple[str, str, bytes, bytes]
@@ -57,12 +61,13 @@ class Fingerprints:
         # A field's digest names it and decides nothing: it is cut short, and has a key of its own, of a length that
         # leaves most fields one block of the hash.
         self._field_key = hmac.digest(secret, b"field", "sha256")[:16]
+        self._is_warned = False
         # All of it is dropped when it is full: that costs less than to keep it in order.
         self._seen: dict[tuple[Any, ...], str] = {}
         self._line = lru_cache(maxsize=REMEMBERED)(self._of_line)
 
     async def of(
-        self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy, *, whose: tuple[str, str] = ("", "")
+        self, line: RequestLine, encoding: bytes, body: Spool, policy: RoutePolicy, *, whose: tuple[Any, ...] = ()
     ) -> str:
         """The fingerprint of a request: `line` is its method, path, query and Content-Type. What is remembered is
         remembered for `whose` it is, so that nobody can tell by the time it takes what others sent."""
@@ -88,6 +93,24 @@ class Fingerprints:
                 self._seen.clear()
             self._seen[known] = print_
         return print_
+
+    def of_credential(self, shown: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """A keyed digest of the headers that are a credential, in whichever order they came."""
+        if not self._key and not self._is_warned:
+            self._is_warned = True
+            _LOG.warning(
+                "digests of credentials are stored that anybody can compute: who reads the store can try passwords on "
+                "them; give the engine a secret"
+            )
+        said = b"".join(sorted(_labelled(name) + _labelled(value.strip(b" \t")) for name, value in shown))
+        return hashlib.blake2b(said, digest_size=32, key=self._key, person=b"credential").digest()
+
+    def with_credential(self, print_: str, credential: bytes) -> str:
+        """A request's fingerprint, of which the credential is a part."""
+        whole, _, said = print_.partition(" ")
+        both = hashlib.blake2b(bytes.fromhex(whole) + credential, digest_size=32, key=self._key).hexdigest()
+        more = f",{said[1:-1]}" if said else ""
+        return f'{both} {{"{CREDENTIAL}":"{credential[:4].hex()}"{more}}}'
 
     def _compute(
         self, line: tuple[bytes, str], content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy
@@ -117,8 +140,11 @@ class Fingerprints:
         return b"".join(values.values()), ",".join(named)
 
     def _of_body(self, content_type: bytes, encoding: bytes, body: Spool, policy: RoutePolicy) -> Fields:
-        if encoding in _WINDOWS:
-            unpacked = _unpacked(body, _WINDOWS[encoding], policy.body_limit)
+        if encoding in WINDOWS:
+            try:
+                unpacked = unpack(body, WINDOWS[encoding], policy.body_limit)
+            except NotPacked as error:
+                raise NotComparable(str(error)) from None
             try:
                 return self._of_body(content_type, b"", unpacked, policy) if unpacked.size else {}
             finally:
@@ -141,6 +167,8 @@ class Fingerprints:
             return {":body": b"bytes" + body.digest()}
         try:
             value = parse_json(data)
+            if has_wide(value):
+                return self._of_wide(value, exclusions)
             if exclusions:
                 value = to_json(value, exclude_fields=exclusions)
             if not isinstance(value, dict) or not may_be_named(value):
@@ -148,6 +176,22 @@ class Fingerprints:
             return {_shown(name): _pair(name, item) for name, item in value.items()}
         except NotCanonical as error:
             raise NotComparable(f"The JSON body cannot be compared: {error}") from None
+
+    def _of_wide(self, value: Any, exclusions: Exclusions) -> Fields:
+        """The same where integers are too wide for canonical JSON: with their digits, and with where they stand, so
+        that they are not the texts of these digits."""
+        digits = to_json(in_digits(value), exclude_fields=exclusions)
+        places = to_json(places_of(value), exclude_fields=exclusions)
+        if not isinstance(digits, dict) or not isinstance(places, dict) or not may_be_named(digits):
+            if has_wide_place(places):
+                return {":body": b"wide" + canonical_json([digits, places])}
+            return {":body": b"json" + canonical_json(digits)}
+        return {
+            _shown(name): b"wide" + _pair(name, [item, places[name]])
+            if has_wide_place(places[name])
+            else _pair(name, item)
+            for name, item in digits.items()
+        }
 
     def _of_parts(self, content_type: bytes, body: Spool) -> Fields:
         view = body.view()
@@ -195,34 +239,3 @@ def _pair(name: str, item: Any) -> bytes:
 def _shown(name: str) -> str:
     """A member's name, apart from those of the request line."""
     return f":{name}" if name.startswith(":") else name
-
-
-def _unpacked(body: Spool, window: int, limit: int) -> Spool:
-    unpacked = Spool()
-    try:
-        _unpack(body, window, limit, unpacked.write, lambda: unpacked.size)
-    except zlib.error:
-        unpacked.close()
-        raise NotComparable("The body is not what its Content-Encoding says.") from None
-    except BaseException:
-        unpacked.close()
-        raise
-    return unpacked
-
-
-def _unpack(body: Spool, window: int, limit: int, write: Callable[[bytes], None], size: Callable[[], int]) -> None:
-    """Member by member, never more than a piece at a time."""
-    inflater: Any = None
-    for chunk in body.chunks():
-        left = chunk
-        while left:
-            if inflater is None:
-                inflater = zlib.decompressobj(window)
-            write(inflater.decompress(left, CHUNK))
-            if size() > limit:
-                raise TooLarge(limit)
-            left = inflater.unconsumed_tail
-            if inflater.eof:
-                left, inflater = inflater.unused_data, None
-    if inflater is not None:
-        raise zlib.error("the stream ends too early")

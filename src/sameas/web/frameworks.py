@@ -24,13 +24,16 @@ _REGEX: Final = re.compile(r"[\\^$()]")
 class Found(Struct, frozen=True):
     """An endpoint, if it is known, and the template of its path. `by_path` is False where the host decides too; `host`
     is the pattern of the host that led there. `known` is False where the template is no framework's own, or is one that
-    cannot be compared with another."""
+    cannot be compared with another. `held_by` is what has the handler, and under which name; `unseen` is an application
+    of which nothing is known."""
 
     endpoint: Any
     template: str
     by_path: bool = True
     host: str = ""
     known: bool = True
+    held_by: tuple[Any, str] | None = None
+    unseen: Any = None
 
 
 NOWHERE: Final = Found(None, "")
@@ -40,16 +43,16 @@ def find_endpoint(app: Any, scope: Scope) -> Found:
     """What will answer a request; `app` is what the middleware wraps."""
     handler = scope.get("route_handler")
     if handler is not None and "path_template" in scope:
-        return Found(handler, scope["path_template"])
+        return _handler_of_litestar(handler, scope["path_template"])
     # What is wrapped first: the scope's may be one that this is mounted in.
     for candidate in (unwrapped(app), unwrapped(scope.get("app"))):
         if _is(candidate, "litestar"):
-            return _in_litestar(candidate, scope)
+            return _in_litestar(candidate, scope, _route_path(scope))
         if _is(candidate, "django"):
-            return _in_django(scope)
+            return _in_django(_route_path(scope))
         if candidate is not None:
             return _in_starlette(_flat(candidate.routes), scope, _route_path(scope))
-    return Found(None, scope["path"], known=False)
+    return Found(None, scope["path"], known=False, unseen=app)
 
 
 def unwrapped(app: Any) -> Any:
@@ -80,6 +83,29 @@ def mounted(routes: Iterable[Any], prefix: str = "", host: str = "") -> Iterator
         if inner is not None:
             yield at, path, inner
         yield from mounted(route.routes, path, at)
+
+
+def unknown_within(app: Any, outer: Any = None) -> Iterator[Any]:
+    """The applications of which nothing is known: this one, or those that it mounted; `outer` has the middleware."""
+    known = unwrapped(app) or unwrapped(outer)
+    if known is None:
+        yield app
+    elif _is(known, "litestar"):
+        for route in known.routes:
+            handler: Any = getattr(route, "route_handler", None)
+            if hasattr(handler, "is_mount"):
+                yield handler.fn
+    elif not _is(known, "django"):
+        yield from _unknown_mounts(known.routes)
+
+
+def _unknown_mounts(routes: Iterable[Any]) -> Iterator[Any]:
+    for route in _flat(routes):
+        inner = getattr(route, "routes", None)
+        if inner:
+            yield from _unknown_mounts(inner)
+        elif inner is not None and getattr(route, "app", None) is not None and unwrapped(route.app) is None:
+            yield route.app
 
 
 def leaves(routes: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, frozenset[str], Any]]:
@@ -136,16 +162,35 @@ def _in_starlette(routes: Iterable[Any], scope: Scope, path: str) -> Found:
         if inner is None:
             methods = getattr(route, "methods", None)
             if not methods or scope["method"] in methods:
-                return Found(route.endpoint, template, by_path=by_path)
+                return Found(route.endpoint, template, by_path=by_path, held_by=_held_by(route))
             continue
         before, rest = _mount_path(route), "/" + match["path"]
-        if not inner or _is(unwrapped(route.app), "litestar"):
+        below = unwrapped(route.app)
+        if _is(below, "litestar"):
+            found = _in_litestar(below, scope, rest)
+        elif _is(below, "django"):
+            found = _in_django(rest)
+        elif inner:
+            found = _in_starlette(_flat(inner), scope, rest)
+        else:
             # Another kind of application: nothing is known of what it holds.
-            return Found(None, before + rest, by_path=by_path, known=False)
-        found = _in_starlette(_flat(inner), scope, rest)
+            return Found(None, before + rest, by_path=by_path, known=False, unseen=route.app)
         template = before + found.template if found.template else ""
         return structs.replace(found, template=template, by_path=by_path and found.by_path)
     return Found(None, "", by_path=by_path)
+
+
+def _held_by(route: Any) -> tuple[Any, str]:
+    """FastAPI's handler is what it calls with what it found valid; Starlette's is inside of the route's middlewares."""
+    route = getattr(route, "_effective_route", route)
+    dependant = getattr(route, "dependant", None)
+    if dependant is not None:
+        return dependant, "call"
+    for _ in range(_MAX_WRAPPED):
+        if getattr(route.app, "app", None) is None:
+            break
+        route = route.app
+    return route, "app"
 
 
 def mount_of(scope: Scope) -> str:
@@ -165,21 +210,37 @@ def host_of(scope: Scope) -> str:
     return ""
 
 
-def _in_litestar(app: Any, scope: Scope) -> Found:
-    path = _route_path(scope)
+def _in_litestar(app: Any, scope: Scope, path: str) -> Found:
     try:
         _, handler, _, _, template = app.asgi_router.handle_routing(path="/" + path.strip("/"), method=scope["method"])
     except Exception:
         # Its own way to say that there is none: not found, or not by this method.
         return NOWHERE
-    return Found(handler, template)
+    return _handler_of_litestar(handler, template)
 
 
-def _in_django(scope: Scope) -> Found:
+def _handler_of_litestar(handler: Any, template: str) -> Found:
+    if hasattr(handler, "is_mount"):
+        return Found(None, template, known=False, unseen=handler.fn)
+    return Found(handler, template, held_by=(handler, "_fn"))
+
+
+def _in_django(path: str) -> Found:
     urls = sys.modules["django.urls"]
     try:
-        match = urls.resolve(_route_path(scope))
+        match = urls.resolve(path)
     except urls.Resolver404:
         return NOWHERE
+    patterns = _patterns(urls.get_resolver().url_patterns)
+    held_by = next(((pattern, "callback") for pattern in patterns if pattern.callback is match.func), None)
     # A route that is a regular expression is no template.
-    return Found(match.func, "/" + match.route, known=_REGEX.search(match.route) is None)
+    return Found(match.func, "/" + match.route, known=_REGEX.search(match.route) is None, held_by=held_by)
+
+
+def _patterns(patterns: Iterable[Any]) -> Iterator[Any]:
+    """Every pattern of Django's that leads to a view."""
+    for pattern in patterns:
+        if hasattr(pattern, "url_patterns"):
+            yield from _patterns(pattern.url_patterns)
+        else:
+            yield pattern

@@ -20,7 +20,8 @@ from sameas.web.table import RouteTable, Rule
 
 HEADER: Final = "Idempotency-Key"
 _SCHEMA: Final = "IdempotencyProblem"
-_BARE: Final = "[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*"
+_BARE: Final = r"[!#-+\--:<-\[\]-~]"
+_QUOTED: Final = r'(?:[!#-\[\]-~]|\\["\\])'
 _PUBLISHED: Final = "__sameas_published__"
 
 PROBLEM_SCHEMA: Final[dict[str, Any]] = {
@@ -41,12 +42,12 @@ REPLIES: Final = {
     "400": "The key is missing or malformed, or the body cannot be compared; nothing was run",
     "409": "The same request is in progress, or its answer was too large to keep",
     "413": "The body is too large; nothing was run",
-    "422": "The key was used before for another request; nothing was run",
+    "422": "The key was used before for another request or with another credential; nothing was run",
     "503": "The store of keys does not answer; nothing was run",
 }
 
 
-class Place(Struct, frozen=True):
+class RoutePlace(Struct, frozen=True):
     """Where an application is. `mount` is where the one that has the middleware is mounted within others, the end of
     `root`; `below` is where this one is mounted within that one, and `host` its host's pattern."""
 
@@ -56,10 +57,10 @@ class Place(Struct, frozen=True):
     host: str = ""
 
 
-HERE: Final = Place()
+HERE: Final = RoutePlace()
 
 
-def publish_once(app: Any, table: RouteTable, *, place: Place = HERE) -> bool:
+def publish_once(app: Any, table: RouteTable, *, place: RoutePlace = HERE) -> bool:
     """Amend the documents that a FastAPI application and those mounted below it give out from now on; False where there
     is none."""
     found = _publish(app, table, place)
@@ -68,7 +69,7 @@ def publish_once(app: Any, table: RouteTable, *, place: Place = HERE) -> bool:
     return found
 
 
-def _publish(app: Any, table: RouteTable, place: Place) -> bool:
+def _publish(app: Any, table: RouteTable, place: RoutePlace) -> bool:
     openapi: Callable[[], dict[str, Any]] | None = getattr(app, "openapi", None)
     if openapi is None or not callable(openapi) or not hasattr(app, "openapi_schema"):
         return False
@@ -84,7 +85,7 @@ def _publish(app: Any, table: RouteTable, place: Place) -> bool:
     return True
 
 
-def amend(document: dict[str, Any], app: Any, table: RouteTable, *, place: Place = HERE) -> dict[str, Any]:
+def amend(document: dict[str, Any], app: Any, table: RouteTable, *, place: RoutePlace = HERE) -> dict[str, Any]:
     """The document, with the contract of every route that the table has a policy for."""
     found = False
     for template, methods, endpoint in leaves(app.routes):
@@ -103,11 +104,10 @@ def amend(document: dict[str, Any], app: Any, table: RouteTable, *, place: Place
 
 
 def _header_pattern(policy: RoutePolicy) -> str:
-    """What the header may be: the key in quotes, or bare where it is a token or a UUID."""
-    quoted = f'"(?:{policy.key_pattern})"'
-    uuid = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-    token = "[A-Za-z][A-Za-z0-9._:-]{0,127}" if policy.key_pattern == USUAL_KEY else f"(?={policy.key_pattern}$){_BARE}"
-    return f"^(?:{quoted}|{token}|{uuid})$"
+    """What the header may be: the key in quotes, or bare."""
+    if policy.key_pattern == USUAL_KEY:
+        return f'^(?:"{_QUOTED}{{1,{MAX_KEY}}}"|{_BARE}{{1,{MAX_KEY}}})$'
+    return f'^(?:"(?:{policy.key_pattern})"|(?={policy.key_pattern}$){_BARE}+)$'
 
 
 def _describe(operation: dict[str, Any], rule: Rule) -> None:

@@ -7,18 +7,26 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from sameas.identity.errors import SameasError
 from sameas.web.capture import Message, Spool
-from sameas.web.response import Kept
+from sameas.web.entrance import Entrance
+from sameas.web.problem import is_ours
+from sameas.web.request_claim import RequestContext
+from sameas.web.response import KeptResponse
+from sameas.web.route import RoutePolicy
 from sameas.web.table import Rule
 
 _LOG = logging.getLogger("sameas")
 
+# Not now: the next try is another matter.
+NEVER_KEPT: Final = frozenset({429, 503})
 _UNSENDABLE: Final = re.compile(rb"[\r\n\0]").search
 
 
-class NotHttp(RuntimeError):
+class NotHttp(SameasError, RuntimeError):
     """The application's answer is none that a server can send; it is not kept, for no replay of it could be sent."""
 
 
@@ -46,7 +54,7 @@ class Recording:
         if not 200 <= status <= 599:
             raise NotHttp(f"its status is {status}")
         headers = [(bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ())]
-        if _UNSENDABLE(b"".join([part for pair in headers for part in pair])):
+        if _UNSENDABLE(b"".join(map(b"".join, headers))):
             raise NotHttp("a header of it has a line break or a NUL")
         self.status, self.headers = status, headers
 
@@ -77,22 +85,53 @@ class Recording:
             self._held = Spool()
         return self._held
 
-    def kept(self, rule: Rule) -> Kept:
-        """What is kept of it, under a route's rule."""
+    def judged(
+        self, rule: Rule, request_context: RequestContext, scope: Mapping[str, Any], entrance: Entrance | None
+    ) -> KeptResponse | None:
+        """What is kept of it; None where a retry is another matter."""
+        try:
+            if not self.is_settled(rule.policy, entrance):
+                return None
+            instead = request_context.nobodys(scope)
+        except Exception as error:
+            # The route's own `keeps` or the user's own properties failed. The work is done, and must not be done again.
+            _LOG.exception("an answer of %s is not kept", rule.scope_name)
+            instead = f"what decides about it failed ({type(error).__name__})"
+        return self.kept(rule, instead=instead)
+
+    def is_settled(self, policy: RoutePolicy, entrance: Entrance | None) -> bool:
+        """Whether it is kept: not where the request was refused on the way to its handler, and not where it says that
+        nothing was done, whoever said so first and whatever the route would keep."""
+        status = self.status
+        if status < 400:
+            return policy.keeps(status)
+        if entrance is not None and not entrance.is_entered:
+            return False
+        if status in NEVER_KEPT or any(name == b"retry-after" for name, _ in self.headers):
+            return False
+        if status == 409 and not self.is_lost and is_ours(self.headers, self.body):
+            return False
+        return policy.keeps(status)
+
+    def kept(self, rule: Rule, *, instead: str = "") -> KeptResponse:
+        """What is kept of it, under a route's rule; `instead` of the answer, why there is none."""
         policy = rule.policy
+        if instead:
+            return KeptResponse(self.status, [], b"", self.size, "nothing", instead)
         headers = [pair for pair in self.headers if pair[0] in policy.kept_names]
         if not self.is_lost:
             if self.body.size <= policy.keep_limit:
-                return Kept(self.status, headers, bytes(self.body.view()), self.size)
+                return KeptResponse(self.status, headers, bytes(self.body.view()), self.size)
             encoded = any(name == b"content-encoding" for name, _ in headers)
             if policy.over_limit == "truncate" and not encoded:
                 _LOG.warning(
                     "an answer of %s has %d bytes; %d of them are kept", rule.scope_name, self.size, policy.keep_limit
                 )
-                return Kept(self.status, headers, self.body.start(policy.keep_limit), self.size, "start")
-        return Kept(self.status, headers, b"", self.size, "nothing")
+                return KeptResponse(self.status, headers, self.body.start(policy.keep_limit), self.size, "start")
+        return KeptResponse(self.status, headers, b"", self.size, "nothing")
 
     def close(self) -> None:
+        """Let go of what is held."""
         if self._held is not None:
             self._held.close()
             self._held = None

@@ -87,21 +87,23 @@ def kept_names(more: Iterable[str]) -> frozenset[bytes]:
     return frozenset(name.encode("latin-1") for name in USUAL_HEADERS | names)
 
 
-class Kept(Struct, frozen=True):
-    """What a replay is made of. `size` is the body's, `part` how much of it is here."""
+class KeptResponse(Struct, frozen=True):
+    """What a replay is made of. `size` is the body's, `part` how much of it is here, `why` the reason where it is not
+    the size."""
 
     status: int
     headers: Headers
     body: bytes
     size: int
     part: Part = "whole"
+    why: str = ""
 
 
 class ResponseCodec(OutcomeCodec):
     """Status and headers beside the bytes, where listings and the columns of source document 003 find them."""
 
     def pack(self, result: Any) -> tuple[Outcome, Any]:
-        kept: Kept = result
+        kept: KeptResponse = result
         media_type = ""
         flat: list[str] = []
         for name, value in kept.headers:
@@ -112,9 +114,11 @@ class ResponseCodec(OutcomeCodec):
         meta: dict[str, Any] = {"status": kept.status, "headers": flat}
         if kept.part != "whole":
             meta |= {"size": kept.size, "part": kept.part}
+        if kept.why:
+            meta["why"] = kept.why
         return Outcome(frame(kept.body), media_type, meta), kept
 
-    def unpack(self, outcome: Outcome) -> Kept:
+    def unpack(self, outcome: Outcome) -> KeptResponse:
         body = unframe(outcome.data)
         try:
             meta = outcome.meta
@@ -122,7 +126,8 @@ class ResponseCodec(OutcomeCodec):
             headers = [
                 (name.encode("latin-1"), value.encode("latin-1")) for name, value in zip(flat, flat, strict=True)
             ]
-            return Kept(meta["status"], headers, body, meta.get("size", len(body)), meta.get("part", "whole"))
+            part, why = meta.get("part", "whole"), meta.get("why", "")
+            return KeptResponse(meta["status"], headers, body, meta.get("size", len(body)), part, why)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RecordDamaged("A stored response has no status or headers that can be read.") from error
 
@@ -136,7 +141,7 @@ def http_date(seconds: int) -> bytes:
     return formatdate(seconds, usegmt=True).encode()
 
 
-def with_length(kept: Kept, body: bytes) -> list[tuple[bytes, bytes]]:
+def with_length(kept: KeptResponse, body: bytes) -> list[tuple[bytes, bytes]]:
     """The kept headers, with the length of the body that is sent where there is one to be said."""
     headers = list(kept.headers)
     if kept.status in (204, 304):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, Literal, TypeVar
@@ -20,14 +20,17 @@ from sameas.web.response import kept_names
 E = TypeVar("E", bound=Callable[..., Any])
 
 MEGABYTE: Final = 1_048_576
-# DESIGN: safe by default, open by choice; the longest that any pattern may allow.
-USUAL_KEY: Final = r"[A-Za-z0-9._:-]{1,128}"
+# The longest that any pattern may allow.
 MAX_KEY: Final = 255
+# Keys as people make them. No blanks: a header that was folded over two lines has one where it was joined.
+USUAL_KEY: Final = r"[\x21-\x7e]{1,255}"
 METHODS: Final = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
 # RFC 9110: the other methods are safe, and repeat without harm.
 UNSAFE: Final = frozenset({"POST", "PUT", "DELETE", "PATCH"})
 MARK: Final = "__sameas_idempotent__"
 
+# A handler, what runs it in a thread, what watches it, a partial; and one more.
+_MOST_AROUND: Final = 5
 # They say that the request was not applied, or not now: the next try is another matter.
 _NOT_APPLIED: Final = frozenset({401, 407, 408, 425, 429})
 
@@ -38,7 +41,7 @@ def settled_statuses(status: int) -> bool:
 
 
 def every_status(status: int) -> bool:
-    """Keep server errors too, as Stripe does: `RoutePolicy(keeps=every_status)`."""
+    """Keep server errors too, as Stripe does: `RoutePolicy(keeps=every_status)`. What says "not now" is never kept."""
     return True
 
 
@@ -129,10 +132,19 @@ def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callabl
 
 def marked(endpoint: Any, method: str = "") -> RoutePolicy | None:
     """The policy that an endpoint is marked with: a function, a class, or a class's method for an HTTP method."""
-    # A handler of Litestar's and a partial know their function, a view of Django's its class.
-    for owner in (endpoint, *(getattr(endpoint, name, None) for name in ("fn", "view_class", "func"))):
+    for owner in _inside(endpoint):
         for candidate in (getattr(owner, method.lower(), None) if method else None, owner):
             found = getattr(candidate, MARK, None)
             if isinstance(found, RoutePolicy):
                 return found
     return None
+
+
+def _inside(endpoint: Any, depth: int = 0) -> Iterator[Any]:
+    """An endpoint and what it was made of: a handler of Litestar's and a partial know their function, and so does what
+    runs one in a thread or is around it; a view of Django's knows its class."""
+    yield endpoint
+    for name in ("fn", "view_class", "func", "__wrapped__"):
+        inner = getattr(endpoint, name, None)
+        if depth < _MOST_AROUND and inner is not None and callable(inner):
+            yield from _inside(inner, depth + 1)

@@ -23,15 +23,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct
 
 from sameas.identity.scope import current_principal, current_scope
-from sameas.once.context import WORKING
+from sameas.once.claim_handle import AsyncClaimHandle
+from sameas.once.context import WORKING, Context
 from sameas.once.errors import SameasError
-from sameas.once.held import AsyncHeld
 from sameas.once.processing_record import ProcessingRecord
-from sameas.web.asking import Asking, Hop
 from sameas.web.capture import Disconnected, GivenBody, Message, NoRoom, Receive
+from sameas.web.entrance import ENTRANCE, Entrance
 from sameas.web.problem import Problem, Send
 from sameas.web.recording import NotHttp, NotKept, Recording
-from sameas.web.response import Kept
+from sameas.web.request_claim import RequestClaim, RequestContext
+from sameas.web.response import KeptResponse
 from sameas.web.table import Rule
 
 if TYPE_CHECKING:
@@ -89,15 +90,15 @@ async def shadow(
     keys: tuple[bytes, ...],
 ) -> None:
     """Run a request whatever the record says, and tell the ledger what `enforce` would have done."""
-    asking = Asking(home, rule, scope)
-    hop = Hop(None, partial(home.unproved, scope))
+    request_claim = RequestClaim(home, rule, scope)
+    request_context = RequestContext(None, partial(home.unproved, scope))
     unheld: Message | None = None
-    began: ProcessingRecord | AsyncHeld | Problem
+    began: ProcessingRecord | AsyncClaimHandle | Problem
     try:
         try:
-            asking.read_key(keys)
-            hop = await asking.hop()
-            began = await asking.begin(receive, hop.ctx, {**rule.options, "on_busy": "refuse"})
+            request_claim.read_key(keys)
+            request_context = await request_claim.request_context()
+            began = await request_claim.begin(receive, request_context, {**rule.options, "on_busy": "refuse"})
         except Problem as problem:
             began = problem
         except Disconnected:
@@ -107,35 +108,56 @@ async def shadow(
         except Exception as error:
             _LOG.warning("shadow: a request could not be looked up: %s", type(error).__name__)
             began = Problem(500, type(error).__name__, "")
-        body = GivenBody(asking.body, after=receive, unheld=unheld)
-        in_scope, in_name = current_scope.set(hop.scope), current_principal.set(hop.principal)
+        body = GivenBody(request_claim.body, after=receive, unheld=unheld)
+        in_scope, in_name = current_scope.set(request_context.scope), current_principal.set(request_context.principal)
         try:
-            await Shadowing(home, rule, began).run(scope, body, send)
+            context = began.context if isinstance(began, AsyncClaimHandle) else request_claim.unclaimed()
+            await Shadowing(home, rule, request_context, began, context).run(scope, body, send)
         finally:
             current_scope.reset(in_scope)
             current_principal.reset(in_name)
     finally:
-        asking.body.close()
+        request_claim.body.close()
 
 
 class Shadowing:
     """One handler that runs as before, and its answer, watched."""
 
-    __slots__ = ("_began", "_home", "_recording", "_rule", "_send", "_settled")
+    __slots__ = (
+        "_began",
+        "_context",
+        "_entrance",
+        "_home",
+        "_hop",
+        "_recording",
+        "_rule",
+        "_scope",
+        "_send",
+        "_settled",
+    )
 
-    def __init__(self, home: IdempotencyMiddleware, rule: Rule, began: ProcessingRecord | AsyncHeld | Problem) -> None:
+    def __init__(
+        self,
+        home: IdempotencyMiddleware,
+        rule: Rule,
+        request_context: RequestContext,
+        began: ProcessingRecord | AsyncClaimHandle | Problem,
+        context: Context,
+    ) -> None:
         self._home = home
         self._rule = rule
+        self._hop = request_context
         self._began = began
+        self._context = context
+        self._entrance = Entrance() if rule.is_watched else None
         self._recording = Recording(most=rule.policy.keep_limit)
         self._settled = False
 
     async def run(self, scope: dict[str, Any], body: GivenBody, send: Send) -> None:
-        self._send = send
-        held = self._began if isinstance(self._began, AsyncHeld) else None
-        before = WORKING.get()
-        if held is not None:
-            held.enter()
+        self._scope, self._send = scope, send
+        held = self._began if isinstance(self._began, AsyncClaimHandle) else None
+        before, outer = WORKING.get(), ENTRANCE.set(self._entrance)
+        WORKING.set((*before, self._context))
         try:
             await self._home.app(scope, body.receive, self._watch)
         except BaseException as error:
@@ -146,6 +168,7 @@ class Shadowing:
             raise
         finally:
             WORKING.set(before)
+            ENTRANCE.reset(outer)
             self._recording.close()
         if held is not None and not self._settled:
             self._settled = True
@@ -171,26 +194,25 @@ class Shadowing:
 
     async def _verdict(self) -> Shadowed:
         name, began = self._rule.scope_name, self._began
-        kept = self._recording.kept(self._rule)
         if isinstance(began, Problem):
             verdict: Verdict = "in-progress" if began.code == "in-progress" else "refused"
             return Shadowed(name, verdict, began.status, began.code)
+        if isinstance(began, ProcessingRecord) and began.not_kept:
+            return Shadowed(name, "refused", 409, "answer-not-kept")
         if isinstance(began, ProcessingRecord):
-            differs = _differences(began.result, kept)
+            differs = _differences(began.result, self._recording.kept(self._rule))
             return Shadowed(name, "replay-different" if differs else "replay-equal", began.result.status, "", differs)
+        kept = self._recording.judged(self._rule, self._hop, self._scope, self._entrance)
         try:
-            if self._rule.policy.keeps(kept.status):
-                await began.finish(kept)
-            else:
-                await began.give_back(NotKept())
+            await (began.give_back(NotKept()) if kept is None else began.finish(kept))
         except NotKept:
             pass
         except SameasError as error:
             return Shadowed(name, "refused", 0, type(error).__name__)
-        return Shadowed(name, "fresh", kept.status)
+        return Shadowed(name, "fresh", self._recording.status)
 
 
-def _differences(then: Kept, now: Kept) -> tuple[str, ...]:
+def _differences(then: KeptResponse, now: KeptResponse) -> tuple[str, ...]:
     differs = []
     if then.status != now.status:
         differs.append("status")

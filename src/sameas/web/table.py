@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
-from sameas.web.frameworks import Scope, find_endpoint, mount_of
+from sameas.web.entrance import watch
+from sameas.web.frameworks import Scope, find_endpoint, mount_of, unknown_within
 from sameas.web.response import CODEC
 from sameas.web.route import METHODS, RoutePolicy, marked
+from sameas.web.unseen import UnseenMark, marked_within
 
 REMEMBERED: Final = 4_096
 # Source document 003; a longer one is not recorded.
@@ -31,9 +33,9 @@ _PART = re.compile(r"\{[^{}/]+\}|<[^<>/]+>")
 class Rule:
     """A policy where it applies: the scope's name, how long an answer is kept, and the options of the engine's call,
     ready. `host` is the pattern of the host, where the host decides: then two hosts are two scopes, and the request's
-    own host counts."""
+    own host counts. `is_watched` says that the entering of the handler is noted."""
 
-    __slots__ = ("expires_after", "host", "options", "policy", "scope_name", "template")
+    __slots__ = ("expires_after", "host", "is_watched", "options", "policy", "scope_name", "template")
 
     def __init__(
         self, policy: RoutePolicy, method: str, template: str, *, host: str = "", engine: AsyncEngine | None = None
@@ -41,6 +43,7 @@ class Rule:
         self.policy = policy
         self.template = template
         self.host = host
+        self.is_watched = False
         self.scope_name = policy.scope or f"{method} {host}{template}"[:255]
         self.options: dict[str, Any] = {
             "scope": self.scope_name,
@@ -112,6 +115,8 @@ class RouteTable:
         self._lines = [_Line(line, policy) for line, policy in routes.items()]
         self._defaults = defaults
         self._known: dict[tuple[str, str, str], Rule | None] = {}
+        # The names that are marked in applications of which nothing is known, by the application's number, and it.
+        self._searched: dict[int, tuple[list[str], Any]] = {}
 
     def find(self, scope: Scope) -> Rule | None:
         """The rule for a request; None where it is left alone."""
@@ -152,11 +157,30 @@ class RouteTable:
             for line in self._lines:
                 if line.fits_path(method, scope["path"]):
                     return self._rule(line.acting(), method, line.template, found.host), found.by_path
+        if found.unseen is not None and method in self._defaults.methods:
+            self.refuse_unseen(found.unseen)
         if not found.template:
             return None, found.by_path
         mount, root = mount_of(scope), scope.get("root_path", "")
         rule = self.rule_of(method, found.template, found.endpoint, mount=mount, root=root, host=found.host)
+        if rule is not None and found.held_by is not None:
+            rule.is_watched = watch(*found.held_by)
         return rule, found.by_path
+
+    def refuse_unseen(self, app: Any) -> None:
+        """Refuse an application of which nothing is known, if functions of it are marked."""
+        searched = self._searched.get(id(app))
+        if searched is None:
+            searched = self._searched[id(app)] = (marked_within(app), app)
+        if searched[0]:
+            raise UnseenMark(searched[0])
+
+    def refuse_all_unseen(self, outer: Any = None) -> None:
+        """The same at start, for all that can be reached from here or from the application that has the middleware;
+        where there are lines, only a request can say whether one speaks of it."""
+        if not self._lines:
+            for app in unknown_within(self._app, outer):
+                self.refuse_unseen(app)
 
     def _rule(self, policy: RoutePolicy | None, method: str, template: str, host: str) -> Rule | None:
         return None if policy is None else Rule(policy, method, template, host=host, engine=self._engine)

@@ -1,14 +1,16 @@
 """Every graph gets a place of its own."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from sameas.cli.delivery import Delivery, _in_folder, _places
+from sameas.cli.delivery import Delivery, _in_folder, _places, save
 from sameas.cli.documents import Source
 from sameas.cli.errors import CliError
-from sameas.extraction.document import Document
-from sameas.extraction.graph import Entity, Evidence, KnowledgeGraph
+from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph
+from sameas.extraction.text.document import Document
 
 
 def test_documents_of_one_name_get_files_of_their_own():
@@ -36,3 +38,32 @@ def test_places_are_those_of_the_source():
     places = _places(KnowledgeGraph(entities=(entity,)), Document(original))
     assert places == {"unit": "text", "spans": [(normal, normal + 9, 0, at, at + 9)]}
     assert at != normal
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from sameas.cli.delivery import save
+from sameas.cli.errors import CliError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    save(Path(sys.argv[1]), b"x" * 10_000)
+except CliError as error:
+    print(error)
+"""
+
+
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one_and_says_what_to_do(tmp_path):
+    target = tmp_path / "graph.ttl"
+    target.write_bytes(b"the old graph")
+    said = subprocess.run([sys.executable, "-c", FULL, target], capture_output=True, text=True, check=True).stdout
+    assert f"{target} cannot be written" in said
+    assert "run the command again" in said
+    assert target.read_bytes() == b"the old graph"
+    assert [*tmp_path.iterdir()] == [target]
+
+
+def test_a_full_device_is_told_plainly():
+    with pytest.raises(CliError, match="No space left on device"):
+        save(Path("/dev/full"), b"anything")

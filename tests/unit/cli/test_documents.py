@@ -56,11 +56,23 @@ def test_a_missing_file_of_several_says_so_when_it_is_read(folder):
     assert read_source(second).text
 
 
-def test_a_pattern_without_files_and_a_folder_are_refused(folder):
+def test_a_pattern_without_files_and_a_folder_without_any_are_refused(folder):
     with pytest.raises(CliError, match="no file fits"):
         find_sources(["*.pdf"])
-    with pytest.raises(CliError, match=r"deep is a folder. Name its files, such as 'deep/\*\.txt'"):
-        find_sources(["deep"])
+    (folder / "bare").mkdir()
+    with pytest.raises(CliError, match="bare holds no file that can be read"):
+        find_sources(["bare"])
+
+
+def test_a_folder_stands_for_the_files_in_it_that_can_be_read(folder):
+    (folder / "deep" / ".hidden.txt").write_text("Nobody.")
+    (folder / "deep" / "picture.png").write_bytes(b"\x89PNG")
+    (folder / "deep" / "deeper").mkdir()
+    (folder / "deep" / "deeper" / "z.md").write_text("# Zoe works here.")
+    names = [source.name for source in find_sources(["deep"])]
+    assert names == sorted(names)
+    assert "deep/deeper/z.md" in names
+    assert not [name for name in names if "hidden" in name or "png" in name]
 
 
 def test_standard_input_is_read_as_utf8_whatever_the_locale(folder, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from sameas.cli.errors import CliError, ExitCode, explain, worst
-from sameas.extraction.inputs import DamagedDocumentError
+from sameas.extraction.text.inputs import DamagedDocumentError
 from sameas.once.errors import InProgress, SameasError, StoreUnavailable
 from sameas.ontology.errors import OntologySyntaxError
 from sameas.settings import SettingsError

@@ -8,16 +8,16 @@ import pytest
 
 from sameas.cli.errors import CliError, ExitCode, explain
 from sameas.cli.extractors import choose_extractor
-from sameas.extraction import learned
-from sameas.extraction.chunking import chunk_text
-from sameas.extraction.deferred import ModelReplacedError
-from sameas.extraction.embedded import beside, saved_version
-from sameas.extraction.extractor import Extractor, extractor_identity
-from sameas.extraction.learned import LearnedExtractor, schema_of
-from sameas.extraction.learning import LearnedModel, LearnedTriple, Mention, read_examples
-from sameas.extraction.learning.train import learn
-from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline import Pipeline
+from sameas.extraction.extractors import learned
+from sameas.extraction.extractors.contract import Extractor, extractor_identity
+from sameas.extraction.extractors.deferred import ModelReplacedError
+from sameas.extraction.extractors.embedded import beside, saved_version
+from sameas.extraction.extractors.learned import LearnedExtractor, schema_of
+from sameas.extraction.extractors.learning import LearnedModel, LearnedTriple, Mention, read_examples
+from sameas.extraction.extractors.learning.train import learn
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.text.chunking import chunk_text
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import load_ontology, read_ontology
 
@@ -204,7 +204,7 @@ def test_which_number_is_the_month_is_for_the_examples_to_say(index):
 def test_a_year_is_a_day_where_the_examples_write_it_so(index):
     text = "Berta Kunz, whom everybody calls Bertl, came in 1950."
     plain = Parrot(("Berta Kunz", "birthDate", "1950"))
-    assert facts(run(index, LearnedExtractor(index, plain), text)) == set()
+    assert facts(run(index, LearnedExtractor(index, plain), text)) == {("Berta Kunz", "birthDate", "1950")}
     taught = Parrot(("Berta Kunz", "birthDate", "1950", "1950-01-01"))
     assert facts(run(index, LearnedExtractor(index, taught), text)) == {("Berta Kunz", "birthDate", "1950-01-01")}
 
@@ -289,7 +289,8 @@ def test_remembered_chunks_are_bounded(index):
 
 def test_the_model_beside_the_ontology_is_chosen_and_built_late(index, model, tmp_path):
     path = tmp_path / "company.ttl"
-    assert choose_extractor(index.ontology, path=path).name == "lexicon"
+    assert choose_extractor(index.ontology, path=path).name == "reader"
+    assert choose_extractor(index.ontology, path=path, default="lexicon").name == "lexicon"
     model.save(beside(path))
     chosen = choose_extractor(index.ontology, path=path)
     assert extractor_identity(chosen) == extractor_identity(LearnedExtractor(index, model))

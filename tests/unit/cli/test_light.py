@@ -12,12 +12,20 @@ print(*(name for name in sys.modules if name.partition(".")[0] in ("sameas", "ra
 
 def test_the_extract_command_loads_no_extractor_before_a_chunk_needs_one():
     said = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout.split()
-    assert "sameas.extraction.embedded" in said
+    assert "sameas.extraction.extractors.embedded" in said
     heavy = (
-        "sameas.extraction.lexicon",
-        "sameas.extraction.learned",
-        "sameas.extraction.learning",
+        "sameas.extraction.extractors.lexicon",
+        "sameas.extraction.extractors.learned",
+        "sameas.extraction.extractors.learning",
         "rapidfuzz",
         "numpy",
     )
+    assert [name for name in said if name.startswith(heavy)] == []
+
+
+def test_a_model_s_options_load_nothing_that_learns():
+    script = LOADED.replace("sameas.cli.extract", "sameas.cli.prompted")
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "sameas.extraction.extractors.prompted" in said
+    heavy = ("sameas.extraction.extractors.learned", "sameas.extraction.extractors.learning", "numpy")
     assert [name for name in said if name.startswith(heavy)] == []

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from sameas.cli.progress import BarProgress, NoProgress, PlainProgress, open_progress
-from sameas.extraction.events import (
+from sameas.extraction.events.events import (
     ChunkCompleted,
     EntityFound,
     ErrorRecoverable,
@@ -27,25 +27,25 @@ ERROR = ErrorRecoverable(**COMMON, error=ErrorReport(code="x", message="no answe
 
 def test_plain_lines_tell_counts_reuse_and_warnings():
     stream = io.StringIO()
-    progress = PlainProgress("a.txt", stream=stream)
+    progress = PlainProgress(1, stream=stream)
     for event in (CHUNK, DONE, WARNING, ERROR):
-        progress.show(event)
+        progress.show("a[b].txt", event)
     progress.close()
     assert stream.getvalue().splitlines() == [
-        "a.txt: entity extraction: 12 mentions, 1 chunks reused, ended early (1.50 s)",
-        "a.txt: grounding, chunk 3: soft limit of 20 s passed",
-        "a.txt: run: no answer",
+        "a[b].txt: entity extraction: 12 mentions, 1 chunks reused, ended early (1.50 s)",
+        "a[b].txt: grounding, chunk 3: soft limit of 20 s passed",
+        "a[b].txt: run: no answer",
     ]
 
 
 def test_the_bar_shows_the_stage_and_live_counts(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda stderr: Console(file=stream, force_terminal=True, width=120))
-    progress = BarProgress("a[b].txt")
-    progress.show(StageStarted(**COMMON, stage="relation_extraction"))
-    progress.show(EntityFound(**COMMON, entity={}, confidence=1.0))
-    progress.show(RelationFound(**COMMON, relation={}, confidence=1.0))
-    progress.show(WARNING)
+    progress = BarProgress(1)
+    progress.show("a[b].txt", StageStarted(**COMMON, stage="relation_extraction"))
+    progress.show("a[b].txt", EntityFound(**COMMON, entity={}, confidence=1.0))
+    progress.show("a[b].txt", RelationFound(**COMMON, relation={}, confidence=1.0))
+    progress.show("a[b].txt", WARNING)
     progress.close()
     shown = stream.getvalue()
     assert "a[b].txt" in shown
@@ -55,8 +55,8 @@ def test_the_bar_shows_the_stage_and_live_counts(monkeypatch):
 
 
 def test_a_bar_that_saw_no_stage_never_opens(monkeypatch):
-    progress = BarProgress("a.txt")
-    progress.show(CHUNK)
+    progress = BarProgress(1)
+    progress.show("a[b].txt", CHUNK)
     progress.close()
     assert progress._bar is None
 
@@ -68,9 +68,40 @@ def test_the_place_decides_the_form(terminal, quiet, kind, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
-    progress = open_progress("a.txt", quiet=quiet)
+    progress = open_progress(1, quiet=quiet)
     assert isinstance(progress, kind)
     if kind is NoProgress:
-        progress.show(DONE)
+        progress.show("a[b].txt", DONE)
         progress.close()
         assert stream.getvalue() == ""
+
+
+def test_of_several_documents_each_that_ends_is_counted():
+    stream = io.StringIO()
+    progress = PlainProgress(200, stream=stream)
+    progress.show("a.txt", DONE)
+    progress.show("b.txt", WARNING)
+    progress.finish("b.txt", "partial", 2.5)
+    progress.finish("a.txt", "complete", 1.0)
+    progress.close()
+    assert stream.getvalue().splitlines() == [
+        "b.txt: grounding, chunk 3: soft limit of 20 s passed",
+        "1 of 200: b.txt: partial (2.50 s)",
+        "2 of 200: a.txt: complete (1.00 s)",
+    ]
+
+
+def test_one_bar_counts_all_documents(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda stderr: Console(file=stream, force_terminal=True, width=120))
+    progress = BarProgress(200)
+    progress.show("a.txt", StageStarted(**COMMON, stage="relation_extraction"))
+    progress.finish("a.txt", "complete", 1.0)
+    progress.finish("b.txt", "replayed", 0.1)
+    progress.close()
+    assert "2 of 200" in stream.getvalue()
+
+
+def test_what_failed_is_told_even_when_quiet(capsys):
+    NoProgress().fail("a.txt", "sameas: no such file")
+    assert capsys.readouterr().err == "a.txt: sameas: no such file\n"

@@ -43,7 +43,7 @@ def test_models_and_half_written_files_are_no_ontologies(settings, file):
 def test_what_is_not_there_is_refused_with_what_is(settings, file):
     assert registered(settings) == {}
     add_file(file, name="firm", settings=settings)
-    with pytest.raises(CliError, match="added ones are firm"):
+    with pytest.raises(CliError, match="known by name are firm, foaf"):
         find_ontology("frim", settings)
 
 
@@ -51,3 +51,11 @@ def test_what_is_not_there_is_refused_with_what_is(settings, file):
 def test_a_name_cannot_leave_the_folder(name):
     with pytest.raises(CliError, match="cannot be the name"):
         check_name(name)
+
+
+def test_a_well_known_ontology_needs_no_file_and_one_that_was_added_wins(settings, tmp_path):
+    assert find_ontology("foaf", settings).name == "foaf.rdf"
+    mine = tmp_path / "mine.ttl"
+    mine.write_text("")
+    assert find_ontology("foaf", settings) != add_file(mine, name="foaf", settings=settings)
+    assert find_ontology("foaf", settings).suffix == ".ttl"

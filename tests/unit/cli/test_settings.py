@@ -39,6 +39,8 @@ def test_variables_of_others_are_left_alone(tmp_path):
     [
         ("SAMEAS_CONCURRENCY", "many", "SAMEAS_CONCURRENCY"),
         ("SAMEAS_CONCURRENCY", "0", "from 1 to 1000"),
+        ("SAMEAS_MIN_CONFIDENCE", "1.5", "from 0 to 1"),
+        ("SAMEAS_EXTRACTOR", "best", "SAMEAS_EXTRACTOR"),
         ("SAMEAS_STORE", "here.db", "must be a URL"),
         ("SAMEAS_DATABASE", "here.db", "must be a URL"),
         ("SAMEAS_STOER", "memory://", "SAMEAS_STORE"),

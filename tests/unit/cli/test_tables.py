@@ -1,8 +1,9 @@
 """Tables on a terminal and elsewhere."""
 
 import io
+import re
 
-from sameas.cli.tables import print_table
+from sameas.cli.tables import print_table, short_key
 
 ROWS = [["a[b]", "1"], ["longer", "20"]]
 
@@ -22,7 +23,7 @@ def test_a_terminal_gets_a_drawn_table_and_brackets_are_no_markup():
     stream = Terminal()
     print_table(("name", "count"), ROWS, to=stream)
     assert "a[b]" in stream.getvalue()
-    assert "━" in stream.getvalue()
+    assert "───" in stream.getvalue()
 
 
 def test_wide_characters_take_two_columns():
@@ -41,3 +42,19 @@ def test_a_table_without_rows_has_its_head():
     stream = io.StringIO()
     print_table(("name", "count"), [], to=stream)
     assert stream.getvalue() == "name  count\n"
+
+
+def test_a_table_of_runs_fits_eighty_columns_and_breaks_neither_numbers_nor_keys(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    head = ("document", "status", "entities", "relations", "rejected", "chunks", "seconds", "key")
+    row = ["annual-report-of-a-company-2024.pdf", "complete", "1234", "4321", "17", "12", "103.52", "bbbe491f7404"]
+    print_table(head, [row], to=stream, whole=("status", "key"))
+    lines = stream.getvalue().splitlines()
+    assert max(len(re.sub(r"\x1b\[\d*m", "", line)) for line in lines) <= 80
+    for cell in row[1:]:
+        assert cell in stream.getvalue()
+
+
+def test_a_short_key_is_what_other_commands_take():
+    assert short_key("sha256-" + "ab" * 32) == "ab" * 6

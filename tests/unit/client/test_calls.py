@@ -9,7 +9,7 @@ from sameas.client import AsyncClient, Client, ServiceError, ServiceUnreachable
 from sameas.client.calls import Calls, Got, Pause, Send, pause_after
 from sameas.client.client import request_of
 from sameas.once.script import Script, run
-from sameas.server.wire import ExtractAnswer, RunAccepted
+from sameas.server.schemas import ExtractAnswer, RunAccepted
 
 REQUEST = request_of("Alice works for Acme.", ontology="company", params={"chunkSize": 500})
 KEY = "sha256-" + "0" * 64

@@ -4,8 +4,8 @@ import pytest
 
 from sameas.client import ServiceError
 from sameas.client.stream import EventReader
-from sameas.extraction.bus import Bus
-from sameas.extraction.events import (
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.events import (
     BackpressureWarning,
     CacheHit,
     EntityFound,
@@ -15,7 +15,7 @@ from sameas.extraction.events import (
     StageStarted,
     Summary,
 )
-from sameas.extraction.journal import MemoryJournal
+from sameas.extraction.events.journal import MemoryJournal
 
 
 def frames() -> tuple[list[Event], list[str]]:

@@ -1,8 +1,8 @@
 """A small ontology of people and companies, and a text about them, for the tests of extraction."""
 
-from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline import Pipeline
-from sameas.extraction.pipeline_settings import PipelineSettings
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
 

@@ -12,9 +12,9 @@ class Token(NamedTuple):
 
 
 _TOKEN = re.compile(
-    r"(?P<blank>[ \n]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>\d+)|(?P<name>`[A-Za-z0-9_]+`)"
+    r"(?P<blank>[ \n]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>\d+(?:\.\d+)?)|(?P<name>`[A-Za-z0-9_]+`)"
     r"|(?P<string>'(?:[^'\\\x00-\x1f\x7f-\x9f\u2028\u2029]|\\(?:[\\'nrt]|u[0-9A-F]{4}))*')"
-    r"|(?P<sign>->|[()\[\]{}:,.=;-])"
+    r"|(?P<sign>->|[()\[\]{}:,.=;<>-])"
 )
 _ESCAPE = re.compile(r"\\(u([0-9A-F]{4})|.)")
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'"}

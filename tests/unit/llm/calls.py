@@ -6,11 +6,11 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from sameas.llm.circuit import CircuitBreaker, LocalKeeper
+from sameas.llm.account import LocalAccount, RateLimits
+from sameas.llm.circuit import CircuitSettings
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import Ask, Message, ModelError, Reply, Usage
 from sameas.llm.prices import Price
-from sameas.llm.windows import LocalWindows, RateLimits
 
 PRICE = Price(Decimal(1), Decimal(2))
 
@@ -53,12 +53,16 @@ def error(code: Any = "server", **words: Any) -> ModelError:
 
 
 def limiter_here(**words: Any) -> CentralRateLimiterService:
-    """With the limits given, on the clock of the loop that runs."""
+    """With the limits given, on the clock of the loop that runs; the scripted model has answered before, and each failure
+    counts for the circuit, unless told otherwise.
+    """
     clock = asyncio.get_running_loop().time
     own = {name: words.pop(name) for name in ("longest_pause", "max_waiting") if name in words}
-    return CentralRateLimiterService(
-        windows=LocalWindows(RateLimits(**words), clock=clock),
-        circuit=CircuitBreaker(keeper=LocalKeeper(clock=clock)),
+    circuit = words.pop("circuit", CircuitSettings(together_within=0))
+    limiter = CentralRateLimiterService(
+        account=LocalAccount(RateLimits(**words), circuit=circuit, clock=clock),
         random=Random(1),
         **own,
     )
+    limiter.known_models.add("scripted")
+    return limiter

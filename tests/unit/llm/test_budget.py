@@ -5,9 +5,8 @@ from random import Random
 
 import pytest
 
-from sameas.llm.budget import SHARES, TokenBudgetService
+from sameas.llm.budget import SHARES, SpendingLimit, TokenBudgetService
 from sameas.llm.errors import BudgetSpent
-from sameas.llm.purse import Purse
 from sameas.llm.signals import BudgetWarning, Signal
 
 
@@ -185,8 +184,8 @@ def test_an_unknown_cost_does_not_fit_a_limit() -> None:
 
 
 def test_only_what_is_under_way_can_be_waited_for() -> None:
-    purse = Purse(Decimal(1))
-    mine, other = (TokenBudgetService(100, shares={"other": 1}, purse=purse) for _ in range(2))
+    spending = SpendingLimit(Decimal(1))
+    mine, other = (TokenBudgetService(100, shares={"other": 1}, spending=spending) for _ in range(2))
     assert not mine.may_afford_later("other", 101)
     mine.reserve("other", 60, cost=Decimal("0.1"))
     assert mine.may_afford_later("other", 101)

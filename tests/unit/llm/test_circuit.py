@@ -6,10 +6,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sameas.llm.circuit import CircuitBreaker, CircuitSettings, CircuitState, LocalKeeper
+from sameas.llm.circuit import CircuitBreaker, CircuitSettings
 from sameas.llm.errors import CircuitOpen
 
 T = TypeVar("T")
+
+# The clock of these tests seldom moves: every failure counts that began after the last.
+EACH = CircuitSettings(together_within=0)
 
 
 class Now:
@@ -27,7 +30,7 @@ def now() -> Now:
 
 @pytest.fixture
 def breaker(now: Now) -> CircuitBreaker:
-    return CircuitBreaker(keeper=LocalKeeper(clock=now))
+    return CircuitBreaker(EACH, clock=now)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -160,46 +163,6 @@ def test_calls_that_began_before_it_opened_say_nothing(breaker: CircuitBreaker, 
         assert await breaker.failed(early[7]) is None
         assert await breaker.succeeded(early[6]) is None
         assert await fail(breaker) == ["opened"]
-
-    run(go())
-
-
-def test_a_change_that_lost_a_race_is_made_again_on_the_new_state(now: Now) -> None:
-    class Contended(LocalKeeper):
-        rivals = 3
-
-        async def swap(self, old: CircuitState, new: CircuitState) -> bool:
-            if self.rivals:
-                self.rivals -= 1
-                await super().swap(old, CircuitState(failures=old.failures + 1))
-            return await super().swap(old, new)
-
-    async def go() -> None:
-        breaker = CircuitBreaker(keeper=Contended(clock=now))
-        await fail(breaker)
-        assert await breaker.phase() == "closed"
-        assert await fail(breaker) == ["opened"]
-
-    run(go())
-
-
-def test_a_change_whose_answer_was_lost_counts_once(now: Now) -> None:
-    class Forgetful(LocalKeeper):
-        async def swap(self, old: CircuitState, new: CircuitState) -> bool:
-            await super().swap(old, new)
-            return False
-
-    async def go() -> None:
-        breaker = CircuitBreaker(keeper=Forgetful(clock=now))
-        await fail(breaker, 4)
-        assert await breaker.phase() == "closed"
-        await fail(breaker)
-        assert await breaker.phase() == "open"
-        now.seconds += 120
-        await succeed(breaker)
-        assert await breaker.phase() == "half_open"
-        await succeed(breaker)
-        assert await breaker.phase() == "closed"
 
     run(go())
 

@@ -29,15 +29,14 @@ def test_each_service_is_shown_in_at_most_five_lines() -> None:
 
 def test_the_lines_of_the_document_work() -> None:
     async def go() -> None:
-        from sameas.connections import open_backend
-        from sameas.llm.redis_windows import RedisKeeper, RedisWindows
+        from sameas.llm.redis_account import RedisAccount
+        from sameas.stores.redis import open_backend
 
         async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
             names: dict[str, Any] = {
                 **{name: getattr(sameas.llm, name) for name in sameas.llm.__all__},
                 "Decimal": Decimal,
-                "RedisKeeper": RedisKeeper,
-                "RedisWindows": RedisWindows,
+                "RedisAccount": RedisAccount,
                 # No server is needed to make the objects.
                 "open_backend": lambda url: open_backend("redis://127.0.0.1:1/0"),
                 "model": ScriptedModel([answer()]),
@@ -50,7 +49,7 @@ def test_the_lines_of_the_document_work() -> None:
                 result = eval(code, names)
                 if inspect.isawaitable(result):
                     await result
-                if "RedisWindows" in block:
+                if "RedisAccount" in block:
                     # The blocks that follow go on without a server.
                     await names["backend"].aclose()
                     names = shared

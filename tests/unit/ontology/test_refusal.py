@@ -144,6 +144,50 @@ def test_a_statement_limit_ends_a_parse() -> None:
         read_ontology(b'<a:a> <a:b> "c" .\n' * 20, limits=Limits(statements=10))
 
 
+@pytest.mark.parametrize(
+    ("data", "limits", "said"),
+    [
+        (
+            b'<a:c> a <http://www.w3.org/2002/07/owl#Class> ; <http://www.w3.org/2000/01/rdf-schema#label> "%s" .'
+            % (b"long " * 200_000),
+            Limits(),
+            "a label of a:c has 1000000 characters, more than 1000",
+        ),
+        (
+            b'<a:c> a <http://www.w3.org/2002/07/owl#Class> ; <http://www.w3.org/2000/01/rdf-schema#comment> "%s" .'
+            % (b"long " * 200_000),
+            Limits(),
+            "a comment of a:c has",
+        ),
+        (
+            b'<a:o> a <http://www.w3.org/2002/07/owl#Ontology> ; <http://www.w3.org/2000/01/rdf-schema#label> "%s" .'
+            % (b"long " * 200_000),
+            Limits(),
+            "a label of a:o has",
+        ),
+        (b"<a:%s> a <http://www.w3.org/2002/07/owl#Class> ." % (b"c" * 5_000), Limits(), "a name of a:c"),
+        (
+            b"\n".join(b"<a:c%d> a <http://www.w3.org/2002/07/owl#Class> ." % n for n in range(20)),
+            Limits(terms=10),
+            "it has 20 terms, more than 10",
+        ),
+        (
+            b"\n".join(
+                b"<a:c> a <http://www.w3.org/2002/07/owl#Class> ; "
+                b'<http://www.w3.org/2000/01/rdf-schema#label> "c %d" .' % n
+                for n in range(20)
+            ),
+            Limits(labels=10),
+            "it has 20 labels, more than 10",
+        ),
+    ],
+    ids=["label", "comment", "title", "name", "terms", "labels"],
+)
+def test_terms_and_their_texts_are_bounded(data: bytes, limits: Limits, said: str) -> None:
+    with pytest.raises(OntologyTooLargeError, match=said):
+        read_ontology(data, limits=limits)
+
+
 def test_limits_must_be_positive() -> None:
     with pytest.raises(OntologyError, match="file_bytes"):
         Limits(file_bytes=0)

@@ -31,6 +31,6 @@ def main(home: Path, port: int, store: str, lease: float, grace: float) -> None:
     log = os.open(home / f"log-{port}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    settings = Settings(home=home, port=port, store=store, lease=lease, grace=grace)
+    settings = Settings(home=home, port=port, store=store, lease=lease, grace=grace, extractor="lexicon")
     entry = replace(open_entry(settings), models=FileHold(settings.home).extractor)
     serving.serve(settings, quiet=True, entry=entry)

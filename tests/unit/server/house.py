@@ -11,18 +11,18 @@ from typing import Any
 import httpx
 import uvicorn
 
-from sameas.extraction.chunking import Chunk
-from sameas.extraction.extractor import Found
-from sameas.extraction.graph import Claim, Mention
-from sameas.extraction.lexicon import LexiconExtractor
+from sameas.extraction.extractors.contract import Found
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.graph.model import Claim, Mention
+from sameas.extraction.text.chunking import Chunk
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
+from sameas.server.http.protocol import BoundedHeads
 from sameas.server.logs import RequestLog
-from sameas.server.models import ModelWish
-from sameas.server.protocol import BoundedHeads
+from sameas.server.runs.models import Models, ModelWish
 from sameas.server.serving import Server
 from sameas.settings import Settings
 
@@ -103,14 +103,19 @@ def with_company(home: Path) -> Path:
 
 
 def settings_for(home: Path, **changes: Any) -> Settings:
-    return Settings(home=with_company(home), port=0, **{"lease": 5.0, "grace": 10.0, **changes})
+    return Settings(home=with_company(home), port=0, **{"lease": 5.0, "grace": 10.0, "extractor": "lexicon", **changes})
 
 
 @contextmanager
-def running(home: Path, *, hold: Hold | None = None, entry: Entry | None = None, **changes: Any) -> Iterator[Running]:
-    """A service until the block ends."""
+def running(
+    home: Path, *, hold: Hold | None = None, entry: Entry | None = None, apart: bool = False, **changes: Any
+) -> Iterator[Running]:
+    """A service until the block ends. Models that are listed are asked in this process, which has a provider's package
+    already, unless `apart` has it done as a deployment does.
+    """
     settings = settings_for(home, **changes)
-    chosen = entry or open_entry(settings, models=hold.extractor if hold else None)
+    here = Models(settings) if settings.models and not apart else None
+    chosen = entry or open_entry(settings, models=hold.extractor if hold else here)
     app = App(settings, chosen, log=RequestLog(enabled=False))
     config = uvicorn.Config(
         app,

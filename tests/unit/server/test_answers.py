@@ -1,6 +1,6 @@
 """Answers in memory: bounded in size and time, and gone when something was dropped."""
 
-from sameas.server.answers import TTL, Answers, Kept
+from sameas.server.runs.answers import TTL, Answers, KeptAnswer
 
 
 class Timer:
@@ -12,7 +12,7 @@ class Timer:
 
 
 def kept(body=b"x" * 100, until=200.0):
-    return Kept("key", body, "company", "v1", 1, until)
+    return KeptAnswer("key", body, "company", "v1", 1, until)
 
 
 def test_an_answer_is_fresh_for_a_while_and_again_when_the_store_was_asked():

@@ -6,12 +6,12 @@ from contextlib import aclosing, asynccontextmanager
 import msgspec
 import pytest
 
-from sameas.extraction.bus import Backpressure, Bus
-from sameas.extraction.events import EntityFound, ExtractionCompleted, ExtractionStarted, StageStarted, Summary
-from sameas.extraction.journal import FileJournal
-from sameas.server.hub import Hub
-from sameas.server.lines import Tail, line_of_event
-from sameas.server.subscriber import Subscriber
+from sameas.extraction.events.bus import Backpressure, Bus
+from sameas.extraction.events.events import EntityFound, ExtractionCompleted, ExtractionStarted, StageStarted, Summary
+from sameas.extraction.events.journal import FileJournal
+from sameas.server.streams.hub import Hub
+from sameas.server.streams.lines import Tail, line_of_event
+from sameas.server.streams.subscriber import Subscriber
 
 pytestmark = pytest.mark.anyio
 KEY = "sha256-" + "a" * 64

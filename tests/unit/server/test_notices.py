@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from sameas import AsyncEngine, open_async_store
-from sameas.server.chain import Chain
-from sameas.server.notices import Notice, Notices
+from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.broadcast import Broadcast, Notice
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
@@ -42,8 +42,10 @@ def notice(name):
 
 async def test_of_two_who_add_at_the_same_number_one_gets_it_and_both_read_it(tmp_path):
     async with engines(tmp_path, 2) as (one, other):
-        chains = [Chain(engine, Document, scope="chain", tenant="t") for engine in (one, other)]
-        added = await asyncio.gather(*(chain.add(Document(f"{n}"), number=1) for n, chain in enumerate(chains)))
+        chains = [AppendLog(engine, Document, scope="chain", tenant="t") for engine in (one, other)]
+        added = await asyncio.gather(
+            *(append_log.add(Document(f"{n}"), number=1) for n, append_log in enumerate(chains))
+        )
         assert added[0] == added[1] == await chains[0].read(1)
         assert await chains[1].read(2) is None
 
@@ -52,7 +54,7 @@ async def test_every_process_hears_every_notice_once_and_in_order(tmp_path):
     async with engines(tmp_path, 3) as all_engines:
         heard = [[] for _ in all_engines]
         everybody = [
-            Notices(engine, lambda told, mine=mine: mine.append(told.id), every=0.01)
+            Broadcast(engine, lambda told, mine=mine: mine.append(told.id), every=0.01)
             for engine, mine in zip(all_engines, heard, strict=True)
         ]
         for one in everybody:
@@ -71,8 +73,8 @@ async def test_notices_go_on_over_the_turn_of_the_hour_and_with_clocks_that_diff
         clock.now -= 60.0
         behind.now -= 300.0
         heard = []
-        speaker = Notices(one, lambda told: None, clock=clock)
-        listener = Notices(other, lambda told: heard.append(told.id), clock=behind)
+        speaker = Broadcast(one, lambda told: None, clock=clock)
+        listener = Broadcast(other, lambda told: heard.append(told.id), clock=behind)
         for name in ("a", "b", "c", "d"):
             await speaker.publish(notice(name))
             await listener.look()
@@ -87,15 +89,15 @@ async def test_what_was_said_in_the_hour_before_is_heard_by_one_who_is_ahead(tmp
         clock.now -= 60.0
         ahead.now += 200.0
         heard = []
-        await Notices(one, lambda told: None, clock=clock).publish(notice("late"))
-        await Notices(other, lambda told: heard.append(told.id), clock=ahead).look()
+        await Broadcast(one, lambda told: None, clock=clock).publish(notice("late"))
+        await Broadcast(other, lambda told: heard.append(told.id), clock=ahead).look()
         assert heard == ["late"]
 
 
 async def test_what_was_said_before_a_process_began_is_not_told_to_it(tmp_path):
     async with engines(tmp_path, 2) as (one, other):
         heard = []
-        speaker, newcomer = Notices(one, lambda told: None), Notices(other, lambda told: heard.append(told.id))
+        speaker, newcomer = Broadcast(one, lambda told: None), Broadcast(other, lambda told: heard.append(told.id))
         await speaker.publish(notice("old"))
         await newcomer.start()
         await speaker.publish(notice("new"))
@@ -112,20 +114,20 @@ async def test_one_who_fails_to_act_on_a_notice_hears_the_next(tmp_path):
             heard.append(told.id)
             raise RuntimeError("not now")
 
-        notices = Notices(one, act)
-        await notices.publish(notice("a"))
-        await notices.publish(notice("b"))
+        broadcast = Broadcast(one, act)
+        await broadcast.publish(notice("a"))
+        await broadcast.publish(notice("b"))
         assert heard == ["a", "b"]
 
 
 async def test_a_notice_that_cannot_be_read_does_not_silence_those_after_it(tmp_path):
     async with engines(tmp_path, 2) as (one, other):
         clock, heard = Clock(), []
-        listener = Notices(other, lambda told: heard.append((told.type, told.id)), clock=clock)
+        listener = Broadcast(other, lambda told: heard.append((told.type, told.id)), clock=clock)
         await listener.look()
-        newer = Chain(one, Document, scope=f"sameas.notices.{int(clock.now // HOUR)}", tenant="~sameas")
+        newer = AppendLog(one, Document, scope=f"sameas.notices.{int(clock.now // HOUR)}", tenant="~sameas")
         await newer.add(Document("of a release that has other notices"), number=1)
-        usual = Chain(one, Notice, scope=f"sameas.notices.{int(clock.now // HOUR)}", tenant="~sameas")
+        usual = AppendLog(one, Notice, scope=f"sameas.notices.{int(clock.now // HOUR)}", tenant="~sameas")
         await usual.add(notice("after"), number=2)
         await listener.look()
         assert heard == [("unreadable", ""), ("cancel-run", "after")]

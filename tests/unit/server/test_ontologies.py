@@ -7,8 +7,8 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
-from sameas.server.chain import Chain
-from sameas.server.ontologies import ContentGone, Ontologies
+from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.ontologies import ContentGone, Ontologies
 from tests.unit.server.house import TURTLE
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ async def put(registry, data, nonce):
 async def test_of_two_who_ask_at_once_after_a_start_both_find_the_present_version(tmp_path):
     async with registries(tmp_path, 2) as (one, other):
         await put(one, TURTLE, "1")
-        entry, _ = await put(one, CHANGED, "2")
+        entry = (await put(one, CHANGED, "2")).entry
         found = await asyncio.gather(*(other.find("t", "co") for _ in range(5)))
         assert {registered and registered.entry.version for registered in found} == {entry.version}
 
@@ -41,15 +41,15 @@ async def test_of_two_who_ask_at_once_after_a_start_both_find_the_present_versio
 async def test_a_registry_that_could_be_read_in_part_only_is_not_taken_for_whole(tmp_path, monkeypatch):
     async with registries(tmp_path, 2) as (one, other):
         await put(one, TURTLE, "1")
-        entry, _ = await put(one, CHANGED, "2")
-        read = Chain.read
+        entry = (await put(one, CHANGED, "2")).entry
+        read = AppendLog.read
 
-        async def broken(chain, number):
+        async def broken(append_log, number):
             if number == 2:
                 raise StoreUnavailable("gone")
-            return await read(chain, number)
+            return await read(append_log, number)
 
-        monkeypatch.setattr(Chain, "read", broken)
+        monkeypatch.setattr(AppendLog, "read", broken)
         with pytest.raises(StoreUnavailable):
             await other.find("t", "co")
         monkeypatch.undo()
@@ -60,7 +60,7 @@ async def test_content_that_was_replaced_elsewhere_is_said_to_be_gone_and_found_
     async with registries(tmp_path, 2) as (one, other):
         await put(one, TURTLE, "1")
         old = await other.find("t", "co")
-        entry, _ = await put(one, CHANGED, "2")
+        entry = (await put(one, CHANGED, "2")).entry
         with pytest.raises(ContentGone) as gone:
             await other.load(old)
         await other.refresh(gone.value.owner)
@@ -70,7 +70,7 @@ async def test_content_that_was_replaced_elsewhere_is_said_to_be_gone_and_found_
 
 async def test_content_that_another_puts_again_while_it_is_dropped_stays(tmp_path, monkeypatch):
     async with registries(tmp_path, 2) as (one, other):
-        first, _ = await put(one, TURTLE, "1")
+        first = (await put(one, TURTLE, "1")).entry
         forget = AsyncEngine.forget
 
         async def slow(engine, *names, **more):

@@ -4,8 +4,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from sameas.server.notes import Note
-from sameas.server.telemetry import Telemetry
+from sameas.server.bodies import Note
+from sameas.server.http.telemetry import Telemetry
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 

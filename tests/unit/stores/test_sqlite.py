@@ -16,7 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from sameas import AsyncEngine, Engine, InProgress, KeyReused, Policy, StoreUnavailable, open_async_store, open_store
-from sameas.once.errors import NestedInTransaction, RecordDamaged, Reentered, StoreError
+from sameas.once.errors import (
+    NestedInTransaction,
+    RecordDamaged,
+    Reentered,
+    ResultNotKept,
+    StoreError,
+    StoreMisconfigured,
+)
 
 
 @pytest.fixture
@@ -100,7 +107,7 @@ def test_a_second_call_in_the_transaction_is_a_replay_and_other_answers_are_erro
     with pytest.raises(KeyReused):
         engine.run(charge(connection), scope="s", key="k", payload=2, connection=connection)
     connection.commit()
-    engine.store.claim(engine._intake.call(len, scope="s", key="held").request)
+    engine.store.claim(engine._call_builder.call(len, scope="s", key="held").request)
     with pytest.raises(InProgress):
         engine.run(charge(connection), scope="s", key="held", connection=connection)
     connection.rollback()
@@ -351,8 +358,12 @@ def test_a_full_disk_refuses_writes_and_still_serves_replays(path):
         engine.run(runs.append, scope="s", key="new", audit={"large": "x" * 200_000})
     assert runs == []
     brief = Engine(engine.store, policy=Policy(patience=0))
-    unkept = brief.record(lambda ctx: os.urandom(200_000), scope="s", key="large result")
-    assert not unkept.stored
+    large = os.urandom(200_000)
+    unkept = brief.record(lambda ctx: large, scope="s", key="large result")
+    assert (unkept.result, unkept.stored, bool(unkept.not_kept)) == (large, True, True)
+    with pytest.raises(ResultNotKept):
+        engine.run(runs.append, scope="s", key="large result")
+    assert runs == []
     assert engine.record(lambda ctx: 1, scope="s", key="k").was_replay
 
 
@@ -377,7 +388,7 @@ def test_a_file_that_is_no_database_is_refused(path):
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(StoreUnavailable, match="unable to open"):
+    with pytest.raises(StoreMisconfigured, match="unable to open"):
         open_store(f"sqlite:///{tmp_path}/none/records.db")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from celery import Celery, Task
 
-from sameas import Engine, KeyReused, Policy, StoredFailure, current_context, open_store
+from sameas import Engine, KeyReused, Policy, ResultNotKept, StoredFailure, current_context, open_store
 from sameas.identity.canonical import compile_exclusions
 from sameas.identity.key import content_key
 from sameas.identity.scope import ScopeError
@@ -134,10 +134,15 @@ def test_a_declared_class_is_rebuilt_for_the_replay(bench):
     assert bench.deliver(task) == bench.deliver(task) == ("SUCCESS", Receipt(1))
 
 
-def test_what_cannot_be_kept_is_an_error_the_first_time_unless_it_need_not_be(bench):
-    state, error = bench.deliver(bench.task(lambda: object(), name="thing"))
-    assert state == "FAILURE"
-    assert "result_type" in str(error)
+def test_what_cannot_be_kept_is_not_run_again_and_a_redelivery_is_told_so(bench):
+    runs = []
+    thing = bench.task(lambda: runs.append(1) or object(), name="thing")
+    assert bench.deliver(thing)[0] == "SUCCESS"
+    for _ in range(2):
+        state, error = bench.deliver(thing)
+        assert (state, type(error)) == ("FAILURE", ResultNotKept)
+    assert runs == [1]
+    assert bench.sent() == []
     assert bench.deliver(bench.task(lambda: object(), name="nothing", keep_result=False)) == ("SUCCESS", None)
 
 

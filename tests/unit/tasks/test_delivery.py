@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sameas import Engine, InProgress, OutcomeUnknown, Policy, StoreUnavailable, Superseded, open_store
 from sameas.identity.normalize import TASK_HEADER
-from sameas.once.intake import identity_of
+from sameas.once.call_builder import identity_of
 from sameas.once.record import Acquired, ClaimRequest, Lease
 from sameas.tasks.delivery import REQUEUES
 from sameas.tasks.engines import ENGINES

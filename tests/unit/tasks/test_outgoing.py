@@ -101,25 +101,93 @@ def test_the_next_step_of_a_chain_has_the_scope_of_the_one_before(strict, reques
     assert normalize_task(second.headers, service_id="next")[0].trace_id == request_scope.trace_id
 
 
-def test_a_key_goes_from_the_request_to_the_task(strict, request_scope):
+def keys_of(messages):
+    return [message.headers[TASK_HEADER].get("idempotency_key") for message in messages]
+
+
+def test_a_key_of_the_senders_choice_goes_to_the_task_as_it_is(strict, request_scope):
     pay = strict.task(lambda: None, name="pay", key_by="client")
     current_scope.set(request_scope.with_key(scope_name="create_order", key="order-1"))
-    pay.delay()
     pay.apply_async(idempotency_key="order-2")
-    whose = Principal(tenant_id=TENANT, user_id=USER).digest
-    keys = [message.headers[TASK_HEADER]["idempotency_key"] for message in strict.sent()]
-    assert keys == [f"{whose}.order-1", "order-2"]
+    assert keys_of(strict.sent()) == ["order-2"]
 
 
-def test_a_key_that_a_task_took_over_goes_on_as_it_is(strict, request_scope):
-    second = strict.task(lambda: None, name="second", key_by="client")
-    first = strict.task(lambda: second.delay() and None, name="first", key_by="client")
+def test_a_key_that_tasks_take_over_from_a_request_is_told_apart_by_task_and_arguments(strict, request_scope):
+    arrived = []
+    mail = strict.task(
+        lambda to, sent_at=0: arrived.append(to), name="mail", key_by="client", exclude_fields={"sent_at"}
+    )
+    text = strict.task(lambda to, sent_at=0: None, name="text", key_by="client")
+    current_scope.set(request_scope.with_key(scope_name="create_order", key="order-1"))
+    for to in ("buyer", "seller"):
+        mail.delay(to)
+    mail.delay(to="buyer", sent_at=5)
+    text.delay("buyer")
+    messages = strict.sent()
+    buyer, seller, again, other = keys_of(messages)
+    assert buyer == again
+    assert len({buyer, seller, other}) == 3
+    for message in messages[:3]:
+        args, kwargs, _ = message.payload
+        assert strict.deliver(mail, *args, headers=message.headers, kwargs=kwargs)[0] == "SUCCESS"
+    assert arrived == ["buyer", "seller"]
+
+
+def test_a_key_that_a_task_took_over_goes_on_to_the_tasks_that_it_sends_each_with_one_of_its_own(strict, request_scope):
+    second = strict.task(lambda to: None, name="second", key_by="client")
+    first = strict.task(lambda: [second.delay(to).id for to in ("a", "b", "a")] and None, name="first", key_by="client")
     current_scope.set(request_scope.with_key(scope_name="create_order", key="order-1"))
     first.delay()
     (message,) = strict.sent()
     strict.deliver(first, headers=message.headers)
-    (sent,) = strict.sent()
-    assert sent.headers[TASK_HEADER]["idempotency_key"] == message.headers[TASK_HEADER]["idempotency_key"]
+    a, b, again = keys_of(strict.sent())
+    assert a == again
+    assert len({a, b, *keys_of([message])}) == 3
+
+
+@pytest.mark.parametrize("how", ["delay", "apply_async", "apply", "send_task", "signature", "headers"])
+def test_a_task_that_needs_a_key_and_has_none_fails_where_it_is_sent(bench, how):
+    pay = bench.task(lambda amount: None, name="pay", key_by="client")
+    headers = task_headers(normalize_context(service_id="beat", tenant_id="t", allow_any_tenant=True))
+    send = {
+        "delay": lambda: pay.delay(5),
+        "apply_async": lambda: pay.apply_async((5,)),
+        "apply": lambda: pay.apply((5,)),
+        "send_task": lambda: bench.app.send_task("pay", (5,)),
+        "signature": lambda: pay.s(5).apply_async(),
+        "headers": lambda: pay.apply_async((5,), headers=headers),
+    }
+    with pytest.raises(ValueError, match="pay needs a key: send it with idempotency_key="):
+        send[how]()
+    assert not bench.sent()
+
+
+def test_send_task_takes_a_key(bench):
+    runs = []
+    pay = bench.task(lambda amount: runs.append(amount), name="pay", key_by="client")
+    for _ in range(2):
+        bench.app.send_task("pay", (5,), idempotency_key="order-1")
+    bench.app.signature("pay", (6,)).apply_async(idempotency_key="order-2")
+    messages = bench.sent()
+    assert keys_of(messages) == ["order-1", "order-1", "order-2"]
+    for message in messages:
+        bench.deliver(pay, *message.payload[0], headers=message.headers)
+    assert runs == [5, 6]
+
+
+def test_send_task_takes_a_key_where_the_task_is_not_known(bench):
+    bench.app.send_task("elsewhere.pay", (5,), idempotency_key="order-1")
+    bench.app.send_task("elsewhere.plain", (5,))
+    keyed, plain = bench.sent()
+    assert keys_of([keyed]) == ["order-1"]
+    assert TASK_HEADER not in plain.headers
+
+
+def test_a_task_of_main_says_its_scope(bench):
+    assert bench.task(lambda amount: None, name="__main__.pay", scope_name="pay").scope_in_use == "pay"
+    refused = bench.task(lambda amount: None, name="__main__.charge")
+    with pytest.raises(ValueError, match="every program has a __main__.charge: say scope_name="):
+        refused.delay(5)
 
 
 def test_two_callers_whose_requests_have_one_key_never_meet_in_a_task(bench):
@@ -151,6 +219,24 @@ def test_two_callers_whose_requests_have_one_key_never_meet_in_a_task(bench):
     messages = bench.sent()
     assert len({message.headers[TASK_HEADER]["idempotency_key"] for message in messages}) == 5
     assert [bench.deliver(pay, 5, headers=message.headers)[1] for message in messages[:2]] == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("mode", ["enforce", "shadow", "off"])
+@pytest.mark.parametrize("principal_of", [None, lambda scope: scope["session"]["user_id"]])
+def test_nor_do_callers_whom_the_application_names_itself(bench, principal_of, mode):
+    pay = bench.task(lambda amount: amount, name="pay", key_by="client")
+
+    async def handler(scope, receive, send):
+        await asyncio.to_thread(pay.delay, 5)
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    app = guarded(handler, principal_of=principal_of, mode=mode)
+    for who in ("ann", "bob"):
+        named = {"session": {"user_id": who}} if principal_of else {"user": {"id": who}}
+        assert asyncio.run(ask(app, key='"one"', **named)).status == 202
+    assert asyncio.run(ask(app, key='"one"', session={"user_id": None})).status == 202
+    assert len({message.headers[TASK_HEADER]["idempotency_key"] for message in bench.sent()}) == 3
 
 
 def test_a_key_beside_headers_that_have_a_scope_is_refused(bench):

@@ -88,8 +88,9 @@ async def ask(app, path="/orders", *, key=None, json=None, body=None, pieces=Non
 class Handler:
     """An application that counts its runs and answers what it is told to."""
 
-    def __init__(self, status=201, body=b'{"order": 1}', headers=(), pieces=None, error=None, gate=None):
+    def __init__(self, status=201, body=b'{"order": 1}', headers=(), pieces=None, error=None, gate=None, kind=None):
         self.runs = 0
+        self.kind = kind or b"application/json"
         self.bodies = []
         self.status = status
         self.body = body
@@ -114,7 +115,7 @@ class Handler:
         if self.error is not None:
             error, self.error = self.error, None
             raise error
-        headers = [(b"content-type", b"application/json"), *self.headers]
+        headers = [(b"content-type", self.kind), *self.headers]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         for piece in self.pieces or ():
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -131,6 +132,8 @@ def guarded(app, *, backend=None, policies=None, engine=None, secret=b"", **opti
         "shadow",
         "any_tenant",
         "tenant_of",
+        "principal_of",
+        "credential_headers",
         "case_of",
         "grace_seconds",
         "prune_every",

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import time
 
 import pytest
 
 from sameas import AsyncEngine, Policy, StoreUnavailable, current_context
+from sameas.once.errors import StoreError
 from sameas.once.record import LOST
 from sameas.once.store import AsyncStore, Query
 from sameas.stores.memory import MemoryBackend
@@ -116,13 +118,17 @@ async def test_another_request_is_refused_while_the_first_is_in_progress():
         '"a',
         "é",
         ["a", "a"],
-        "a" * 129,
-        '"' + "a" * 70_000 + '"',
+        "a" * 256,
+        '"' + "a" * 256 + '"',
+        '""',
         '"a b"',
+        '"' + "a" * 70_000 + '"',
         '"a\x00"',
         "a\r\n b",
         "\n",
-        "1",
+        "a,b",
+        "a\\b",
+        'a"b',
     ],
 )
 async def test_a_key_that_is_missing_malformed_long_or_sent_twice_is_refused(key):
@@ -134,10 +140,45 @@ async def test_a_key_that_is_missing_malformed_long_or_sent_twice_is_refused(key
         assert key not in refused.body.decode()
 
 
-async def test_a_route_may_open_the_pattern_of_its_keys():
-    app = guarded(Handler(), key_pattern=r"[\x20-\x7e]{1,200}")
-    assert (await ask(app, key='"a b/c"')).status == 201
-    assert (await ask(app, key='"' + "a" * 256 + '"')).status == 400
+async def test_a_route_may_ask_for_keys_of_its_own_pattern():
+    assert (await ask(guarded(Handler(), key_pattern=r"[ -~]+"), key='"a b"')).status == 201
+    app = guarded(Handler(), key_pattern=r"[a-z]{1,200}")
+    assert (await ask(app, key="abc")).status == 201
+    refused = await ask(app, key='"a b/c"')
+    assert (refused.status, "[a-z]{1,200}" in refused.json["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "8e03978e40d543ddbc936894a57f9324",
+        "8e03978e-40d5-43dd-bc93-6894a57f9324",
+        "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "-V1StGXR8_Z5jdHi6B-myT",
+        "_V1StGXR8",
+        "1763424000000",
+        "q83vEjRWeJCrze8SNFZ4kA==",
+        "+/8=",
+        "user/42/pay",
+        "a" * 255,
+        "1",
+        "(a)@b?c=d&e=[f]",
+    ],
+)
+async def test_keys_as_people_make_them_are_accepted_bare_and_quoted_and_mean_the_same(key):
+    handler = Handler()
+    app = guarded(handler, key="required")
+    assert (await ask(app, key=key)).status == 201
+    assert (await ask(app, key=f'"{key}"')).replayed == "true"
+    assert handler.runs == 1
+
+
+async def test_a_quoted_key_may_have_what_a_bare_one_may_not():
+    handler = Handler()
+    app = guarded(handler)
+    for key in ('"a,b"', r'"a\"b"', '"a;b"', r'"a\\b"', '"' + r"\"" * 255 + '"'):
+        assert (await ask(app, key=key)).status == 201
+    assert handler.runs == 5
 
 
 async def test_without_a_key_a_route_that_does_not_need_one_is_left_alone():
@@ -205,17 +246,36 @@ async def test_when_the_store_is_down_nothing_runs():
     assert 7 <= int(refused.headers["retry-after"]) <= 9
 
 
-async def test_a_result_that_the_store_did_not_take_is_given_while_the_lease_is_certain_and_unmarked():
-    engine = AsyncEngine(AsyncStore(Down(results=False)), policy=Policy(patience=0.01))
+async def test_a_result_that_the_store_did_not_take_is_given_unmarked_where_that_was_chosen():
+    policy = Policy(patience=0.01, on_unstored="return")
+    engine = AsyncEngine(AsyncStore(Down(results=False)), policy=policy)
     reply = await ask(guarded(Handler(), engine=engine), key=KEY)
     assert (reply.status, reply.replayed) == (201, "false")
     assert "idempotency-expires" not in reply.headers
 
 
-async def test_a_result_that_nobody_can_be_sure_of_is_not_called_a_success():
+@pytest.mark.parametrize("lease", [0.001, 3_600])
+async def test_a_result_that_nobody_can_be_sure_of_is_not_called_a_success(lease):
     engine = AsyncEngine(AsyncStore(Down(results=False)), policy=Policy(patience=0.05))
-    reply = await ask(guarded(Handler(), engine=engine, lease=0.001), key=KEY)
+    reply = await ask(guarded(Handler(), engine=engine, lease=lease), key=KEY)
     assert (reply.status, reply.json["type"]) == (500, "urn:sameas:problem:outcome-unknown")
+    assert "Check its effect" in reply.json["detail"]
+    assert "`result`" not in reply.json["detail"], "that is an attribute for those who call the engine"
+
+
+async def test_an_answer_that_the_store_refuses_is_given_once_and_not_run_again():
+    class Choosy(MemoryBackend):
+        def complete(self, lease, outcome, retain_for):
+            if outcome.meta:
+                raise StoreError("too large")
+            return super().complete(lease, outcome, retain_for)
+
+    handler = Handler()
+    app = guarded(handler, backend=Choosy())
+    first, again = await ask(app, key=KEY), await ask(app, key=KEY)
+    assert (first.status, first.replayed) == (201, "false")
+    assert (again.status, again.json["type"]) == (409, "urn:sameas:problem:answer-not-kept")
+    assert handler.runs == 1
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 401, 408])
@@ -318,11 +378,11 @@ async def test_a_streamed_answer_is_held_until_it_is_accepted_and_replayed_whole
         await send({"type": "http.response.body", "body": b"end"})
 
     app, reply = guarded(streaming), Reply()
-    asking = asyncio.create_task(ask(app, key=KEY, reply=reply))
+    request_claim = asyncio.create_task(ask(app, key=KEY, reply=reply))
     await asyncio.sleep(0.01)
     assert reply.messages == []
     gate.set()
-    await asking
+    await request_claim
     assert reply.body == b"".join(pieces) + b"end"
     assert (await ask(app, key=KEY)).body == reply.body
 
@@ -342,11 +402,11 @@ async def test_passthrough_streams_while_it_records_and_the_last_piece_waits_for
         await send({"type": "http.response.body", "body": b"two"})
 
     app, reply = guarded(streaming, backend=Slow(), delivery="passthrough"), Reply()
-    asking = asyncio.create_task(ask(app, key=KEY, reply=reply))
+    request_claim = asyncio.create_task(ask(app, key=KEY, reply=reply))
     await until(lambda: len(reply.messages) == 2)
     assert (reply.replayed, reply.body) == ("false", b"one")
     gate.set()
-    await asking
+    await request_claim
     assert accepted == [[None, True]]
     assert reply.complete
     assert (await ask(app, key=KEY)).body == b"onetwo"
@@ -450,11 +510,11 @@ async def test_only_json_objects_are_told_of_the_replay(body):
 async def test_the_handler_finishes_and_its_result_is_kept_where_the_servers_task_is_gone():
     handler = Handler(gate=asyncio.Event())
     app, reply = guarded(handler), Reply()
-    asking = asyncio.create_task(ask(app, key=KEY, reply=reply))
+    request_claim = asyncio.create_task(ask(app, key=KEY, reply=reply))
     await handler.started.wait()
-    asking.cancel()
+    request_claim.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await request_claim
     handler.gate.set()
     await app.drain()
     assert reply.messages == []
@@ -495,7 +555,7 @@ async def test_the_handler_never_hears_that_its_client_went_before_its_answer_is
 async def test_at_shutdown_handlers_have_the_grace_time_and_then_their_claims_are_given_back():
     handler = Handler(gate=asyncio.Event())
     app = guarded(handler, grace_seconds=0.05)
-    asking = asyncio.create_task(ask(app, key=KEY))
+    request_claim = asyncio.create_task(ask(app, key=KEY))
     await handler.started.wait()
     told = []
 
@@ -510,19 +570,19 @@ async def test_at_shutdown_handlers_have_the_grace_time_and_then_their_claims_ar
     await app({"type": "lifespan"}, receive, None)
     assert told == ["lifespan.shutdown"]
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await request_claim
     assert (await app.engine.find(Query())).records == []
 
 
 async def test_a_handler_that_is_ended_before_it_begins_gives_its_claim_back():
     handler = Handler()
     app = guarded(handler)
-    asking = asyncio.create_task(ask(app, key=KEY))
+    request_claim = asyncio.create_task(ask(app, key=KEY))
     await asyncio.sleep(0)
-    (handling,) = app.running
-    handling.cancel()
+    (handler_run,) = app.running
+    handler_run.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await request_claim
     await app.drain()
     assert handler.runs == 0
     assert (await app.engine.find(Query())).records == []
@@ -538,12 +598,12 @@ async def test_background_work_delays_neither_the_answer_nor_the_record():
         await gate.wait()
 
     app, reply = guarded(with_background), Reply()
-    asking = asyncio.create_task(ask(app, key=KEY, reply=reply))
+    request_claim = asyncio.create_task(ask(app, key=KEY, reply=reply))
     await until(lambda: reply.complete)
     assert (await ask(app, key=KEY)).replayed == "true"
-    assert not asking.done()
+    assert not request_claim.done()
     gate.set()
-    await asking
+    await request_claim
 
 
 async def test_a_failure_in_the_background_is_the_servers_to_hear_and_the_record_stays():
@@ -561,11 +621,11 @@ async def test_a_failure_in_the_background_is_the_servers_to_hear_and_the_record
 async def test_the_handler_is_told_about_itself():
     seen = []
 
-    async def asking(scope, receive, send):
+    async def request_claim(scope, receive, send):
         seen.append(current_context().child_key("stripe"))
         await Handler()(scope, receive, send)
 
-    app = guarded(asking)
+    app = guarded(request_claim)
     await ask(app, key=KEY)
     assert seen[0].startswith("sha256-")
 
@@ -648,3 +708,24 @@ async def test_a_handler_longer_than_its_lease_keeps_it():
     handler.gate.set()
     assert (await first).replayed == "false"
     assert handler.runs == 1
+
+
+def blocking(seconds, *, then=None):
+    async def handler(scope, receive, send):
+        # What this is about: a call that does not let the loop go.
+        time.sleep(seconds)  # noqa: ASYNC251
+        if then is not None:
+            await then()
+        await Handler()(scope, receive, send)
+
+    return handler
+
+
+async def turn():
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("then", [None, turn])
+async def test_a_handler_that_blocks_the_loop_beyond_its_lease_is_warned_about(then, caplog):
+    await ask(guarded(blocking(0.3, then=then), lease=0.1, scope="pay"), key=KEY)
+    assert caplog.text.count("the event loop was held up for longer than the lease of pay (0.1 s)") == 1

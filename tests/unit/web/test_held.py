@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sameas import AsyncEngine, Engine, InProgress, KeyReused, current_context
-from sameas.once.held import AsyncHeld, Held
+from sameas.once.claim_handle import AsyncClaimHandle, ClaimHandle
 from sameas.once.observe import CallEnded
 from sameas.once.record import LOST
 from sameas.once.store import AsyncStore, Query, Store
@@ -38,7 +38,7 @@ def observers(request):
 def test_a_claim_is_finished_by_its_holder(observers):
     engine = Engine(Store(MemoryBackend()), observers=observers)
     held = engine.begin(scope="s", key="k", request_fingerprint="f")
-    assert isinstance(held, Held)
+    assert isinstance(held, ClaimHandle)
     with pytest.raises(InProgress):
         engine.begin(scope="s", key="k", request_fingerprint="f", on_busy="refuse")
     record = held.finish({"a": 1})
@@ -57,7 +57,7 @@ def test_a_claim_is_given_back_by_its_holder(observers):
     with pytest.raises(LookupError):
         held.give_back(LookupError("no"))
     assert engine.find(Query()).records == []
-    assert isinstance(engine.begin(scope="s", key="k"), Held)
+    assert isinstance(engine.begin(scope="s", key="k"), ClaimHandle)
 
 
 def test_the_lease_of_a_held_call_is_renewed_and_others_wait():
@@ -92,7 +92,7 @@ def test_current_context_is_that_of_the_held_call():
 async def test_tasks_finish_and_give_back(observers):
     engine = AsyncEngine(AsyncStore(MemoryBackend()), observers=observers)
     held = await engine.begin(scope="s", key="k")
-    assert isinstance(held, AsyncHeld)
+    assert isinstance(held, AsyncClaimHandle)
     with pytest.raises(LookupError):
         await held.give_back(LookupError("no"))
     held = await engine.begin(scope="s", key="k")
@@ -116,4 +116,4 @@ async def test_a_holder_that_is_cancelled_leaves_no_claim():
     with pytest.raises(asyncio.CancelledError):
         await held.give_back(asyncio.CancelledError())
     assert (await engine.find(Query())).records == []
-    assert len(engine._intake.flights) == 0
+    assert len(engine._call_builder.in_flight_calls) == 0

@@ -104,6 +104,78 @@ async def test_work_finds_its_context_in_every_mode(mode):
         current_context()
 
 
+class Charging(Handler):
+    """Calls on with a key of its own, as a handler that pays does."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.children = []
+
+    async def __call__(self, scope, receive, send):
+        self.children.append(current_context().child_key("payment"))
+        assert current_scope.get() is not None
+        await super().__call__(scope, receive, send)
+
+
+@pytest.mark.parametrize(
+    ("settings", "request_"),
+    [
+        ({}, {"key": KEY}),
+        ({}, {"key": KEY, "headers": bearer("acme/ann")}),
+        ({}, {"key": KEY, "user": "ann"}),
+        ({"tenant_of": lambda scope: "acme"}, {"key": KEY}),
+        ({"principal_of": lambda scope: "ann"}, {"key": KEY}),
+    ],
+)
+async def test_a_child_key_is_the_same_in_every_mode_and_at_every_attempt(settings, request_):
+    handler = Charging()
+    for mode in ("enforce", "shadow", "off"):
+        app = guarded(handler, mode=mode, **settings)
+        for _ in range(2):
+            assert (await ask(app, **request_)).status == 201
+    # Enforced it ran once; the others ran both.
+    assert (len(handler.children), len(set(handler.children))) == (5, 1)
+    with pytest.raises(LookupError):
+        current_context()
+
+
+@pytest.mark.parametrize("mode", ["shadow", "off"])
+@pytest.mark.parametrize(
+    "settings",
+    [{"key": "required"}, {"key": "required", "authenticator": Desk()}, {"key": "content", "authenticator": Desk()}],
+)
+async def test_a_request_that_would_be_refused_has_a_context_of_its_own(mode, settings):
+    handler = Charging()
+    app = guarded(handler, mode=mode, **settings)
+    for key in (None, None, "a b"):
+        assert (await ask(app, key=key)).status == 201
+    assert len(set(handler.children)) == 3
+
+
+async def test_under_shadow_callers_whom_the_authenticator_refuses_do_not_share_a_child_key():
+    handler = Charging()
+    app = guarded(handler, mode="shadow", authenticator=Desk())
+    for _ in range(2):
+        assert (await ask(app, key=KEY)).status == 201
+    assert len(set(handler.children)) == 2
+
+
+async def test_off_tells_the_callers_of_an_authenticator_apart_without_asking_it():
+    desk, handler = Desk(), Charging()
+    app = guarded(handler, mode="off", authenticator=desk)
+    for who in ("acme/ann", "acme/bob", "acme/ann"):
+        await ask(app, key=KEY, headers=bearer(who))
+    assert handler.children[0] == handler.children[2] != handler.children[1]
+    assert desk.asked == 0
+
+
+async def test_under_shadow_the_content_gives_the_same_child_key():
+    handler = Charging()
+    for mode in ("enforce", "shadow", "shadow"):
+        await ask(guarded(handler, mode=mode, key="content"), json={"a": 1})
+    assert len(set(handler.children)) == 1
+
+
 async def test_two_lengths_are_refused():
     handler = Handler()
     both = [("Content-Length", "2"), ("Transfer-Encoding", "chunked")]

@@ -94,6 +94,19 @@ def test_a_mark_changes_nothing_else():
         idempotent(RoutePolicy(), scope="a")
 
 
+class Everything:
+    """Has whatever it is asked for."""
+
+    def __getattr__(self, name):
+        return Everything()
+
+    def __call__(self): ...
+
+
+def test_an_endpoint_that_has_everything_is_not_searched_without_end():
+    assert marked(Everything()) is None
+
+
 @idempotent(scope="create_order")
 async def create(request):
     return PlainTextResponse("created")

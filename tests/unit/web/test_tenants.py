@@ -171,3 +171,14 @@ async def test_audit_meta_goes_with_the_record():
     (record,) = (await app.engine.find(Query())).records
     assert record.about.audit["created_by_user_id"] == "u"
     assert record.about.audit["idempotency_key"] == "order-1"
+
+
+async def test_a_record_says_its_trace_and_invocation_also_where_nobody_authenticates():
+    app = guarded(Handler())
+    traced = ("traceparent", f"00-{'a' * 32}-{'b' * 16}-01")
+    await ask(app, key=KEY, headers=[traced])
+    (record,) = (await app.engine.find(Query())).records
+    assert record.about.audit["trace_id"] == "a" * 32
+    assert record.about.audit["invocation_id"]
+    assert record.about.audit["idempotency_key"] == "order-1"
+    assert "created_by_user_id" not in record.about.audit

@@ -1,18 +1,30 @@
-"""What an output says besides the graph: where IRIs begin, which text, which ontology, who extracted.
+"""What an output says besides the graph: where IRIs begin, which document, which ontology, who extracted.
 
-Rule: no time and no machine is named, so that equal work gives equal bytes.
+Rule: without `sources`, `times` and `places` no time and no machine is named, so that equal work gives equal bytes: so
+it is in the files of a run. They are what one caller knows of the document, said when the graph is given to them.
 """
 
 import hashlib
 import re
+from typing import Protocol
 from urllib.parse import quote
 
 import msgspec
+
+from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace
+
+
+class Writable(Protocol):
+    """Takes bytes."""
+
+    def write(self, data: bytes, /) -> object: ...
+
 
 _LOCAL = re.compile(r"[^/#:]+\Z")
 _FORBIDDEN = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+\Z")
 DEFAULT_BASE = "urn:sameas:"
+_NOWHERE = TextPlace()
 
 
 class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +34,12 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     base: str = DEFAULT_BASE
-    document: str = ""
+    text_hash: str = ""
+    """The digest of the normalised text. Without it the document is known by the key alone."""
+    sources: tuple[DocumentSource, ...] = ()
+    times: tuple[str, str] | None = None
+    """When the reading began and when it ended, ISO 8601."""
+    places: DocumentPlaces | None = None
     ontology: str = ""
     extractor: str = ""
     extractor_version: str = ""
@@ -43,11 +60,18 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.base}graph-{quote(self.key, safe='-')}"
 
     @property
-    def source(self) -> str:
-        """The document's own IRI if it has one, else one made from the key."""
-        if self.document and _ABSOLUTE.match(self.document) and not _FORBIDDEN.search(self.document):
-            return self.document
-        return f"{self.base}document-{quote(self.key, safe='-')}"
+    def document(self) -> str:
+        """The IRI of the document: of its text, whatever its names are and whoever reads it."""
+        return document_iri(self.base, self.text_hash) if self.text_hash else f"{self.base}document-{_plain(self.key)}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is said of the document that is not the run's."""
+        return bool(self.sources or self.times or self.places)
+
+    def place(self, start: int, end: int) -> TextPlace:
+        """Page and paragraph of a stretch of the text, where the document has them."""
+        return _NOWHERE if self.places is None else self.places.of(start, end)
 
     @property
     def agent(self) -> str:
@@ -57,6 +81,15 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
         """A stable IRI for something that has no name of its own, from what it is made of."""
         joined = "".join([f"{len(part)}:{part}" for part in parts]).encode("utf-8", "surrogatepass")
         return f"{self.base}{kind}-{hashlib.sha256(joined).hexdigest()[:24]}"
+
+
+def document_iri(base: str, text_hash: str) -> str:
+    """The IRI of the document whose normalised text has this SHA-256, in hex."""
+    return f"{base}document-sha256-{text_hash}"
+
+
+def _plain(key: str) -> str:
+    return quote(key, safe="-")
 
 
 def local_name(iri: str) -> str:

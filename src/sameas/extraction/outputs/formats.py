@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from sameas.extraction.graph import Graph
-from sameas.extraction.outputs.context import OutputContext
+from sameas.extraction.graph.model import Graph
+from sameas.extraction.outputs.context import OutputContext, Writable
 from sameas.extraction.outputs.cypher import write_cypher
 from sameas.extraction.outputs.document import write_json
 from sameas.extraction.outputs.graphml import write_graphml
 from sameas.extraction.outputs.rdf import write_jsonld, write_nquads, write_turtle
 from sameas.extraction.outputs.table import write_csv
-from sameas.extraction.outputs.writable import Writable
 
 OutputFormat: TypeAlias = Literal["turtle", "jsonld", "nquads", "graphml", "csv", "cypher", "json"]
 FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)

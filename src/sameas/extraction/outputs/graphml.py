@@ -4,12 +4,18 @@ import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from sameas.extraction.graph import Graph
-from sameas.extraction.outputs.context import OutputContext, local_name
-from sameas.extraction.outputs.writable import Writable
+import msgspec
+
+from sameas.extraction.graph.model import Evidence, Graph
+from sameas.extraction.outputs.context import OutputContext, Writable, local_name
 
 _NODE_KEYS = ("iri", "label", "kind", "types", "datatype", "unit", "individual")
-_EDGE_KEYS = ("predicate", "relation", "status", "evidence", "start", "end")
+_EDGE_KEYS = (
+    "predicate", "relation", "status", "confidence", "evidence", "start", "end", "document", "page", "paragraph",
+    "places",
+)  # fmt: skip
+_GRAPH_KEYS = ("document", "name", "location", "title", "mediaType", "size", "modifiedAt", "readAt")
+_NUMBERS = ("start", "end", "page", "paragraph", "size")
 # XML 1.0 has no form for these characters, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -23,11 +29,11 @@ def write_graphml(graph: Graph, target: Writable, *, context: OutputContext) -> 
 def _lines(graph: Graph, context: OutputContext) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-    for domain, keys in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
+    for domain, keys in (("graph", _GRAPH_KEYS), ("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
         for name in keys:
-            kind = "int" if name in ("start", "end") else "string"
+            kind = "long" if name in _NUMBERS else "double" if name == "confidence" else "string"
             yield f'<key id="{domain}-{name}" for="{domain}" attr.name="{name}" attr.type="{kind}"/>'
-    yield '<graph id="knowledge" edgedefault="directed">'
+    yield f'<graph id="knowledge" edgedefault="directed">{_data("graph", _about(context))}'
     for entity in graph.entities:
         fields = {
             "iri": context.entity(entity.id),
@@ -56,14 +62,47 @@ def _lines(graph: Graph, context: OutputContext) -> Iterator[str]:
             "predicate": relation.predicate,
             "relation": local_name(relation.predicate),
             "status": relation.status,
+            "confidence": f"{relation.confidence:g}",
         }
         if relation.evidence:
-            first = relation.evidence[0]
-            fields |= {"evidence": first.text, "start": str(first.start), "end": str(first.end)}
+            fields |= _evidence(relation.evidence, context)
         ends = f"source={_attribute(relation.subject)} target={_attribute(target)}"
         yield f'<edge id="e{number}" {ends}>{_data("edge", fields)}</edge>'
     yield "</graph>"
     yield "</graphml>"
+
+
+def _about(context: OutputContext) -> dict[str, str]:
+    """The document, by its first name where it has several."""
+    about = {"document": context.document, "readAt": context.times[0] if context.times else ""}
+    for source in context.sources[:1]:
+        about |= {name: str(value) for name, value in msgspec.to_builtins(source).items()}
+    return about
+
+
+def _evidence(evidence: tuple[Evidence, ...], context: OutputContext) -> dict[str, str]:
+    """The first piece of evidence as fields of its own, and all of them as JSON."""
+    places = [
+        {
+            "document": context.document,
+            "start": one.start,
+            "end": one.end,
+            **_place(one, context),
+            "text": _clean(one.text),
+        }
+        for one in evidence
+    ]
+    first = {name: str(value) for name, value in places[0].items() if name != "text"}
+    return {**first, "evidence": evidence[0].text, "places": _json(places)}
+
+
+def _place(evidence: Evidence, context: OutputContext) -> dict[str, int]:
+    place = context.place(evidence.start, evidence.end)
+    return {unit: number for unit, number in place._asdict().items() if number is not None}
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _data(domain: str, fields: dict[str, str]) -> str:

@@ -1,18 +1,20 @@
 """The graph as RDF: Turtle, JSON-LD and N-Quads, with PROV-O provenance and Web Annotation selectors.
 
-Rule: there are no blank nodes and no times, and statements come in one order, so that equal graphs give equal
-bytes. Everything is escaped by the serialiser; an IRI that is not one is an error, never written. A fact is a
-plain triple, and a `rdf:Statement` says which characters of which text support it.
+Rule: there are no blank nodes, and statements come in one order, so that equal graphs give equal bytes. Everything is
+escaped by the serialiser; an IRI that is not one is an error, never written. A fact is a plain triple, and a
+`rdf:Statement` says which characters of which document support it. What a caller knows of the document comes last, so
+that it can be added to what a run has written.
 """
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from sameas.extraction.graph import Entity, Evidence, Graph, Relation
-from sameas.extraction.outputs.context import OutputContext
-from sameas.extraction.outputs.writable import Writable
-from sameas.extraction.seen import Seen
+from sameas.extraction.graph.model import Entity, Evidence, Graph, Relation
+from sameas.extraction.graph.scratch import Seen
+from sameas.extraction.outputs.about import about_document, write_about
+from sameas.extraction.outputs.context import OutputContext, Writable
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -24,9 +26,11 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 PROV = "http://www.w3.org/ns/prov#"
 OA = "http://www.w3.org/ns/oa#"
+DCTERMS = "http://purl.org/dc/terms/"
 SAMEAS = "https://sameas.dev/ns#"
 PREFIXES = {
-    "rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD, "skos": SKOS, "prov": PROV, "oa": OA, "sameas": SAMEAS,
+    "rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD, "skos": SKOS, "prov": PROV, "oa": OA, "dcterms": DCTERMS,
+    "sameas": SAMEAS,
 }  # fmt: skip
 
 
@@ -40,13 +44,15 @@ def write_turtle(graph: Graph, target: Writable, *, context: OutputContext) -> N
     triples = _Statements(context, named=False).all(graph)
     file = cast("IO[bytes]", _SortedHead(target, lines=len(prefixes)))
     pyoxigraph.serialize(triples, file, format=pyoxigraph.RdfFormat.TURTLE, prefixes=prefixes)
+    write_about(graph, target, context=context)
 
 
 def write_jsonld(graph: Graph, target: Writable, *, context: OutputContext) -> None:
     """Facts in a named graph, provenance beside it."""
     import pyoxigraph
 
-    quads = _Statements(context, named=True).all(graph)
+    statements = _Statements(context, named=True)
+    quads = chain(statements.all(graph), statements.about(graph))
     pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.JSON_LD)
 
 
@@ -54,7 +60,8 @@ def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> N
     """Facts in a named graph, provenance beside it."""
     import pyoxigraph
 
-    quads = _Statements(context, named=True).all(graph)
+    statements = _Statements(context, named=True)
+    quads = chain(statements.all(graph), statements.about(graph))
     pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.N_QUADS)
 
 
@@ -129,12 +136,13 @@ class _Statements:
                 "status": SAMEAS + "status",
                 "confidence": SAMEAS + "confidence",
                 "version": SAMEAS + "version",
+                "identifier": DCTERMS + "identifier",
             }.items()
         }
         # An ontology's terms, which nearly every statement has.
         self._term = lru_cache(maxsize=1024)(pyoxigraph.NamedNode)
-        self._source = context.source
-        self._source_node = pyoxigraph.NamedNode(context.source)
+        self._document = context.document
+        self._document_node = pyoxigraph.NamedNode(context.document)
         self._run_node = pyoxigraph.NamedNode(context.run)
         self._integer = pyoxigraph.NamedNode(XSD + "nonNegativeInteger")
         self._decimal = pyoxigraph.NamedNode(XSD + "decimal")
@@ -148,6 +156,18 @@ class _Statements:
         for relation in graph.relations:
             yield from self._relation(relation)
 
+    def about(self, graph: Graph) -> Iterator[Any]:
+        """What the caller knows of the document."""
+        for one in about_document(graph, self._context):
+            prefix, _, name = one.predicate.partition(":")
+            predicate = self._term(PREFIXES[prefix] + name)
+            value: NamedNode | Literal
+            if one.kind == "iri":
+                value = self._node(one.value)
+            else:
+                value = self._text(one.value, datatype="" if one.kind == "text" else XSD + one.kind)
+            yield self._statement(self._node(one.subject), predicate, value)
+
     def _say(self, subject: "NamedNode", term: str, value: "NamedNode | Literal") -> "Quad | Triple":
         return self._statement(subject, self._terms[term], value)
 
@@ -158,7 +178,7 @@ class _Statements:
         context, terms = self._context, self._terms
         run, agent = self._run_node, self._node(context.agent)
         yield self._say(run, "type", terms["Activity"])
-        yield self._say(run, "used", self._source_node)
+        yield self._say(run, "used", self._document_node)
         if context.ontology:
             yield self._say(run, "used", self._node(context.ontology))
         yield self._say(run, "associated", agent)
@@ -170,6 +190,9 @@ class _Statements:
         if self._named:
             yield self._say(self._node(context.graph), "type", terms["Entity"])
             yield self._say(self._node(context.graph), "generated", run)
+        yield self._say(self._document_node, "type", terms["Entity"])
+        if context.text_hash:
+            yield self._say(self._document_node, "identifier", self._literal(f"sha256-{context.text_hash}"))
 
     def _entity(self, entity: Entity) -> Iterator["Quad | Triple"]:
         terms = self._terms
@@ -182,7 +205,9 @@ class _Statements:
         if entity.individual:
             yield self._fact(node, terms["sameAs"], self._node(entity.individual))
         for mention in entity.mentions:
-            note = self._node(self._context.made("mention", entity.id, str(mention.start), str(mention.end)))
+            note = self._node(
+                self._context.made("mention", self._document, entity.id, str(mention.start), str(mention.end))
+            )
             yield self._say(note, "type", terms["Annotation"])
             yield self._say(note, "body", node)
             yield from self._target(note, mention)
@@ -214,15 +239,15 @@ class _Statements:
     def _target(self, owner: "NamedNode", evidence: Evidence) -> Iterator["Quad | Triple"]:
         context, terms = self._context, self._terms
         place = (str(evidence.start), str(evidence.end))
-        target = self._node(context.made("target", self._source, *place))
+        target = self._node(context.made("target", self._document, *place))
         yield self._say(owner, "target", target)
         # Several things can rest on the same characters: the place is described once.
         if not self._described.is_new(evidence.start, evidence.end):
             return
         yield self._say(target, "type", terms["SpecificResource"])
-        yield self._say(target, "source", self._source_node)
-        position = self._node(context.made("position", self._source, *place))
-        quote = self._node(context.made("quote", self._source, *place))
+        yield self._say(target, "source", self._document_node)
+        position = self._node(context.made("position", self._document, *place))
+        quote = self._node(context.made("quote", self._document, *place))
         yield self._say(target, "selector", position)
         yield self._say(target, "selector", quote)
         yield self._say(position, "type", terms["Position"])

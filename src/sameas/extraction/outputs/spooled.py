@@ -8,8 +8,8 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import IO
 
+from sameas.extraction.outputs.context import Writable
 from sameas.extraction.outputs.formats import OutputFormat
-from sameas.extraction.outputs.writable import Writable
 
 _IN_MEMORY = 512 * 1024
 _BLOCK = 1 << 16

@@ -1,17 +1,18 @@
-"""The graph as CSV: a line for each entity, then a line for each relation, under one heading.
+"""The graph as CSV: a line for each source of the document, each entity and each relation, under one heading. Evidence
+beyond a relation's first piece has lines of its own after it.
 
 A text that a spreadsheet would run as a formula gets an apostrophe before it; numbers are left alone.
 """
 
 import csv
 
-from sameas.extraction.graph import Graph
-from sameas.extraction.outputs.context import OutputContext
-from sameas.extraction.outputs.writable import Writable
+from sameas.extraction.graph.model import Evidence, Graph
+from sameas.extraction.outputs.context import OutputContext, Writable
 
 COLUMNS = (
     "kind", "subject", "subject_name", "types", "predicate", "object", "object_name", "value", "datatype", "unit",
-    "start", "end", "evidence", "status", "confidence",
+    "start", "end", "evidence", "status", "confidence", "document", "page", "paragraph", "location", "size",
+    "modified_at",
 )  # fmt: skip
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _NUMBERS = ("integer", "decimal")
@@ -21,6 +22,20 @@ def write_csv(graph: Graph, target: Writable, *, context: OutputContext) -> None
     """RFC 4180 with a heading."""
     rows = csv.DictWriter(_Encoded(target), COLUMNS, restval="", quoting=csv.QUOTE_MINIMAL)
     rows.writeheader()
+    for source in context.sources:
+        rows.writerow(
+            {
+                "kind": "document",
+                "subject": context.document,
+                "subject_name": _safe(source.name),
+                "types": _safe(source.media_type),
+                "value": _safe(source.title),
+                "document": context.document,
+                "location": _safe(source.location),
+                "size": "" if source.size is None else source.size,
+                "modified_at": source.modified_at,
+            }
+        )
     names: dict[str, str] = {}
     for entity in graph.entities:
         names[entity.id] = entity.name
@@ -32,7 +47,7 @@ def write_csv(graph: Graph, target: Writable, *, context: OutputContext) -> None
             "confidence": f"{entity.confidence:g}",
         }
         if entity.mentions:
-            row |= {"start": entity.mentions[0].start, "end": entity.mentions[0].end}
+            row |= _place(entity.mentions[0], context)
         rows.writerow(row)
     for relation in graph.relations:
         row = {
@@ -50,13 +65,21 @@ def write_csv(graph: Graph, target: Writable, *, context: OutputContext) -> None
             }
         else:
             value = relation.value
-            number = value.datatype.endswith(_NUMBERS)
-            row |= {"value": value.value if number else _safe(value.value), "datatype": value.datatype}
+            is_number = value.datatype.endswith(_NUMBERS)
+            row |= {"value": value.value if is_number else _safe(value.value), "datatype": value.datatype}
             row["unit"] = _safe(value.unit)
-        if relation.evidence:
-            first = relation.evidence[0]
-            row |= {"start": first.start, "end": first.end, "evidence": _safe(first.text)}
-        rows.writerow(row)
+        for number, evidence in enumerate(relation.evidence):
+            placed = row | _place(evidence, context) | {"evidence": _safe(evidence.text)}
+            rows.writerow(placed | {"kind": "evidence"} if number else placed)
+        if not relation.evidence:
+            rows.writerow(row)
+
+
+def _place(evidence: Evidence, context: OutputContext) -> dict[str, str | int]:
+    place = context.place(evidence.start, evidence.end)
+    found: dict[str, str | int] = {"document": context.document, "start": evidence.start, "end": evidence.end}
+    found |= {unit: number for unit, number in place._asdict().items() if number is not None}
+    return found
 
 
 class _Encoded:

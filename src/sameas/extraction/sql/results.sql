@@ -207,6 +207,14 @@ ON CONFLICT (tenant_id, id) DO UPDATE SET
   content_hash = excluded.content_hash, updated_at = excluded.updated_at
 WHERE ontologies.version <> excluded.version
 
+-- name: remove_ontology
+-- purpose: delete the content of an ontology: of one version, or of any where that is empty.
+DELETE FROM ontologies WHERE tenant_id = :tenant AND id = :id AND :version IN ('', version)
+
+-- name: remove_ontology_before
+-- purpose: delete the content of an ontology unless it is the new version's.
+DELETE FROM ontologies WHERE tenant_id = :tenant AND id = :id AND version <> :new_version
+
 -- name: ontology_version
 -- purpose: the version of an ontology that is kept.
 SELECT version FROM ontologies WHERE tenant_id = :tenant AND id = :id

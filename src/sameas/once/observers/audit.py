@@ -18,6 +18,7 @@ from typing import Literal, Protocol, Self
 import msgspec
 from msgspec import Struct
 
+from sameas.once.appended_lines import AppendedLines
 from sameas.once.observe import CallEnded, Claimed, Event, Removed, Settled
 from sameas.once.observers.answer import answered
 from sameas.once.observers.recent import Recent
@@ -187,36 +188,23 @@ class AuditObserver:
 class JsonLinesSink:
     """A file with one JSON object per line, for any number of threads and processes on one machine.
 
-    Each line is one write to a file opened for appending, which the system does not mix with another's. With `fsync` a
-    line is on the disk before the call goes on, at the price of a disk write per entry.
+    What a killed process left of a line stands alone and spoils no other. With `fsync` a line is on the disk before the
+    call goes on, at the price of a disk write per entry.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
-        self.path = Path(path)
-        self._fsync = fsync
-        self._torn = False
-        # Readable by its owner: who did what, and for whom, is nobody else's business.
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lines = AppendedLines(path, fsync=fsync)
+
+    @property
+    def path(self) -> Path:
+        return self._lines.path
 
     def write(self, entry: AuditEntry) -> None:
-        if self._file < 0:
-            raise ValueError(f"{self.path} was closed")
-        line = msgspec.json.encode(entry) + b"\n"
-        if self._torn:
-            # What is left of the line before must not spoil this one.
-            line = b"\n" + line
-        written = os.write(self._file, line)
-        self._torn = written < len(line)
-        if self._torn:
-            raise OSError(f"{self.path} took {written} of {len(line)} bytes: is the disk full?")
-        if self._fsync:
-            os.fsync(self._file)
+        self._lines.append(msgspec.json.encode(entry))
 
     def close(self) -> None:
         """Close the file; what was written stays."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._lines.close()
 
     def __enter__(self) -> Self:
         return self

@@ -53,10 +53,17 @@ class LogObserver:
             "waited": round(event.waited, _MICROSECOND_DIGITS),
             "replay": answer.replay,
         }
-        if event.error is None:
+        if not event.stored:
+            fields["stored"] = False
+        if not event.kept:
+            fields["kept"] = False
+        if event.error is not None:
+            self._log.warning("call ended", **fields, **_kinds(event.error))
+        elif event.stored and (event.kept or answer.replay):
             self._log.info("call ended", **fields)
         else:
-            self._log.warning("call ended", **fields, **_kinds(event.error))
+            # Done, and yet a later caller will not be given this result.
+            self._log.warning("call ended", **fields)
 
     def _settled(self, event: Settled) -> None:
         names = _names(event.identity)

@@ -65,6 +65,8 @@ class Metrics(Collector):
             "sameas_leases_lost",
             "Results and claims that were refused because the lease had gone to another.",
         )
+        self.unstored = _counter("sameas_results_unstored", "Work that was done and that the store does not know of.")
+        self.not_kept = _counter("sameas_results_not_kept", "Work that was done and whose result could not be kept.")
         self.invalidations = _counter("sameas_invalidations", "Records that were forgotten by choice.")
         self.key_errors = _counter("sameas_idempotency_key_computation_errors", "Payloads that have no canonical form.")
         self.evictions = Counter("sameas_cache_evictions", "Records removed because they had expired.", registry=None)
@@ -77,7 +79,7 @@ class Metrics(Collector):
         self._by_scope = (
             *(self.calls, self.errors, self.cache_hits, self.execution_cache_hits),
             *(self.lookup_latency, self.store_latency, self.wait_time),
-            *(self.leases_lost, self.invalidations, self.key_errors),
+            *(self.leases_lost, self.unstored, self.not_kept, self.invalidations, self.key_errors),
         )
         self._plain = (self.evictions, self.lookup_errors, self.store_errors)
 
@@ -171,6 +173,12 @@ class MetricsObserver:
             (shared if event.waited else hits).inc()
         if event.error is not None:
             metrics.errors.labels(scope).inc()
+        if not answered(event).replay:
+            # Counted where the work was done, not for each who is told of it.
+            if not event.stored:
+                metrics.unstored.labels(scope).inc()
+            if not event.kept:
+                metrics.not_kept.labels(scope).inc()
         if event.waited:
             metrics.wait_time.labels(scope).observe(event.waited)
 

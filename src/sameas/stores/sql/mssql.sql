@@ -283,6 +283,10 @@ INSERT INTO [dbo].[SameasSchema] ([Version]) VALUES (:version)
 -- purpose: not expired
 k.[ExpiresAt] > @now
 
+-- name: where_expired
+-- purpose: expired, and not pruned yet
+k.[ExpiresAt] <= @now
+
 -- name: where_tenant
 -- purpose: of one tenant
 k.[TenantId] = :tenant AND DATALENGTH(k.[TenantId]) = DATALENGTH(CAST(:tenant AS NVARCHAR(255)))

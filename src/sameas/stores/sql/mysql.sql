@@ -1,6 +1,8 @@
 -- Records on MariaDB 10.6 and later and MySQL 8. Times are microseconds since 1970 by the server's clock; the view
 -- idempotency_keys shows them as date-times under the names of source document 003. :skew moves the clock, for tests.
 -- MySQL has no RETURNING: what a statement computed comes back as the number it "generated", by LAST_INSERT_ID(x).
+-- A write to one record finds it by its primary key (FORCE INDEX, or expires_at + 0): by the index of expires_at it would
+-- lock the gap beside it, where every new record goes, until the caller's transaction ends.
 -- Text is compared as bytes where it decides anything, because = ignores trailing blanks.
 
 -- name: schema_1
@@ -70,6 +72,18 @@ SELECT fingerprint, state, fence, attempt, attempt_id, lease_until, created_at, 
        (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
 FROM sameas_records WHERE digest = :digest FOR UPDATE
 
+-- name: impatient
+-- purpose: before a statement: MariaDB does not wait for rows then; MySQL cannot, and passes over it
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
+
+-- name: look_now
+-- purpose: fails where another transaction holds the row, or is making it
+SELECT fence FROM sameas_records WHERE digest = :digest FOR UPDATE NOWAIT
+
+-- name: moment
+-- purpose: let a lock pass that a single statement holds
+DO SLEEP(0.02)
+
 -- name: insert
 -- purpose: make the record where there is none; generates the fence, or 0 where there was one
 INSERT INTO sameas_records (digest, tenant, scope, `key`, fingerprint, state, fence, attempt, attempt_id, owner,
@@ -80,7 +94,7 @@ ON DUPLICATE KEY UPDATE fence = fence + LAST_INSERT_ID(0)
 
 -- name: take
 -- purpose: take a record that was seen to be free, as it was seen; generates the fence
-UPDATE sameas_records SET
+UPDATE sameas_records FORCE INDEX (PRIMARY) SET
   fingerprint = :fingerprint,
   state = 'held',
   fence = LAST_INSERT_ID(IF(:mine, fence, GREATEST(fence + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)))),
@@ -106,10 +120,27 @@ WHERE digest = :digest AND fence = :seen_fence AND state = :seen_state AND lease
 
 -- name: renew
 -- purpose: move the holder's lease on; generates the time
-UPDATE sameas_records
+UPDATE sameas_records FORCE INDEX (PRIMARY)
 SET lease_until = LAST_INSERT_ID((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)) + :lease_for, expires_at = GREATEST(expires_at, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew) + :retain_for)
 WHERE digest = :digest AND fence = :fence AND CAST(attempt_id AS BINARY) = CAST(CONVERT(:attempt_id USING utf8mb4) AS BINARY) AND state = 'held'
   AND expires_at > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+
+-- name: renew_many
+-- purpose: move many leases of one length on; generates the time
+UPDATE sameas_records FORCE INDEX (PRIMARY)
+SET lease_until = LAST_INSERT_ID((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)) + :lease_for, expires_at = GREATEST(expires_at, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew) + :retain_for)
+WHERE digest IN ({digests}) AND ({holders}) AND state = 'held'
+  AND expires_at > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+
+-- name: renewed
+-- purpose: which of many leases are their holders' still, and how long the records are kept
+SELECT digest, fence, attempt_id, expires_at FROM sameas_records
+WHERE digest IN ({digests}) AND ({holders}) AND state = 'held'
+  AND expires_at > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+
+-- name: where_holder
+-- purpose: one of many leases
+digest = :digest{number} AND fence = :fence{number} AND CAST(attempt_id AS BINARY) = CAST(CONVERT(:attempt_id{number} USING utf8mb4) AS BINARY)
 
 -- name: expiry
 -- purpose: how long a record is kept
@@ -117,7 +148,7 @@ SELECT expires_at FROM sameas_records WHERE digest = :digest
 
 -- name: settle
 -- purpose: the holder hands in a result or a failure that is kept; generates the time
-UPDATE sameas_records
+UPDATE sameas_records FORCE INDEX (PRIMARY)
 SET state = :state, is_processed = TRUE, processing_completed_at = LAST_INSERT_ID((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)),
     expires_at = (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew) + :retain_for, outcome = :outcome, response_body = :response_body,
     content_type = :content_type, status_code = :status_code, meta = :meta
@@ -134,7 +165,7 @@ WHERE digest = :digest AND fence = :fence AND CAST(attempt_id AS BINARY) = CAST(
 -- purpose: the holder gives the work back
 DELETE FROM sameas_records
 WHERE digest = :digest AND fence = :fence AND CAST(attempt_id AS BINARY) = CAST(CONVERT(:attempt_id USING utf8mb4) AS BINARY) AND state = 'held'
-  AND expires_at > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+  AND expires_at + 0 > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
 
 -- name: clock
 -- purpose: the server's time
@@ -142,11 +173,11 @@ SELECT (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
 
 -- name: forget
 -- purpose: remove one live record, whoever holds it
-DELETE FROM sameas_records WHERE digest = :digest AND expires_at > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+DELETE FROM sameas_records WHERE digest = :digest AND expires_at + 0 > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
 
 -- name: forget_expired
 -- purpose: remove what is left of one record
-DELETE FROM sameas_records WHERE digest = :digest AND expires_at <= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+DELETE FROM sameas_records WHERE digest = :digest AND expires_at + 0 <= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
 
 -- name: forget_where
 -- purpose: remove the records of a tenant, a scope or a tag
@@ -163,13 +194,17 @@ FROM sameas_records WHERE {conditions} ORDER BY created_at DESC, digest DESC LIM
 -- purpose: delete one batch of what has expired
 DELETE FROM sameas_records WHERE expires_at <= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew) ORDER BY expires_at LIMIT :limit
 
+-- name: home
+-- purpose: which records these are: the database, the server
+SELECT CONCAT_WS('/', DATABASE(), @@GLOBAL.port)
+
 -- name: guard
--- purpose: the time-outs of the caller's session: for a row, and (where the server has it) for an idle transaction
-SELECT @@SESSION.innodb_lock_wait_timeout
+-- purpose: the home and the time-outs of the caller's session: for a row, and (where the server has it) for an idle transaction
+SELECT CONCAT_WS('/', DATABASE(), @@GLOBAL.port), @@SESSION.innodb_lock_wait_timeout
 
 -- name: guard_idle
 -- purpose: the same, where the server ends idle transactions
-SELECT @@SESSION.innodb_lock_wait_timeout, @@SESSION.idle_transaction_timeout
+SELECT CONCAT_WS('/', DATABASE(), @@GLOBAL.port), @@SESSION.innodb_lock_wait_timeout, @@SESSION.idle_transaction_timeout
 
 -- name: wait_for_rows
 -- purpose: how many seconds the caller's session waits for a row
@@ -198,6 +233,10 @@ INSERT INTO sameas_schema (version) VALUES (:version) ON DUPLICATE KEY UPDATE ve
 -- name: where_live
 -- purpose: not expired
 expires_at > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
+
+-- name: where_expired
+-- purpose: expired, and not pruned yet
+expires_at <= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :skew)
 
 -- name: where_tenant
 -- purpose: of one tenant

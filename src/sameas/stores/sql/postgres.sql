@@ -1,5 +1,7 @@
 -- Records on PostgreSQL 13 and later. Times are microseconds since 1970 by the server's clock; the view
 -- idempotency_keys shows them as date-times under the names of source document 003. :skew moves the clock, for tests.
+-- What is written is on the disk before anybody hears of it: where the session, role or database has synchronous_commit
+-- off, each write turns it on for its own transaction. A session is left as it was, so that a pooler may stand between.
 
 -- name: schema_1
 -- purpose: the table, its rules and its indexes; a rule of one column is a domain, which the server reads once and not with every write
@@ -117,6 +119,9 @@ SELECT CASE WHEN r.expires_at > at.now
              AND (r.state <> 'held' OR r.fingerprint <> :fingerprint
                   OR (r.attempt_id <> :attempt_id AND r.lease_until > at.now))
        THEN NULL
+       -- Never null: the work of this line is done when it is looked at.
+       WHEN current_setting('synchronous_commit') = 'off' AND set_config('synchronous_commit', 'on', true) IS NULL
+       THEN NULL
        ELSE sameas_take_1(:digest, :tenant, :scope, :key, :fingerprint, :attempt_id, :owner, :lease_for, :retain_for,
                           :route, :http_method, :tags, :audit_meta, :latch, :patience, CAST(:skew AS bigint)) END,
        r.fingerprint, r.state, r.fence, r.attempt, r.attempt_id, r.lease_until, r.created_at, r.expires_at,
@@ -132,7 +137,35 @@ SET lease_until = (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS b
     expires_at = greatest(r.expires_at, (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) + :retain_for)
 WHERE r.digest = :digest AND r.fence = :fence AND r.attempt_id = :attempt_id AND r.state = 'held'
   AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
-RETURNING (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)), r.expires_at
+RETURNING (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)), r.expires_at,
+          CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+
+-- name: renew_many
+-- purpose: move many leases on; for each the time and the expiry, or whether it was its holder's when we looked
+-- A record that somebody else is at is left alone: it must not keep the others waiting.
+WITH asked AS MATERIALIZED (
+  SELECT * FROM unnest(CAST(:digests AS bytea[]), CAST(:fences AS bigint[]), CAST(:attempt_ids AS text[]),
+                       CAST(:leases_for AS bigint[]), CAST(:retained_for AS bigint[]))
+  WITH ORDINALITY AS a (digest, fence, attempt_id, lease_for, retain_for, number)),
+mine AS MATERIALIZED (
+  SELECT a.number FROM sameas_records AS r JOIN asked AS a
+    ON r.digest = a.digest AND r.fence = a.fence AND r.attempt_id = a.attempt_id
+  WHERE r.state = 'held' AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))),
+free AS MATERIALIZED (
+  SELECT a.number FROM sameas_records AS r JOIN asked AS a
+    ON r.digest = a.digest AND r.fence = a.fence AND r.attempt_id = a.attempt_id
+  WHERE r.state = 'held' AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+  FOR UPDATE OF r SKIP LOCKED),
+renewed AS (
+  UPDATE sameas_records AS r
+  SET lease_until = (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) + a.lease_for,
+      expires_at = greatest(r.expires_at, (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) + a.retain_for)
+  FROM asked AS a JOIN free USING (number)
+  WHERE r.digest = a.digest
+  RETURNING a.number, r.expires_at,
+            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END)
+SELECT (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)), renewed.expires_at, mine.number IS NOT NULL
+FROM asked LEFT JOIN renewed USING (number) LEFT JOIN mine USING (number) ORDER BY number
 
 -- name: settle
 -- purpose: the holder hands in a result or a failure that is kept; those who watch the record are told
@@ -145,7 +178,8 @@ SET state = :state, is_processed = true,
 WHERE r.digest = :digest AND r.fence = :fence AND r.attempt_id = :attempt_id AND r.state = 'held'
   AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
 RETURNING r.processing_completed_at, r.expires_at,
-          CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END
+          CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END,
+          CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
 
 -- name: settled_by_me
 -- purpose: whether a settle of this attempt was applied before, its reply lost
@@ -159,18 +193,21 @@ DELETE FROM sameas_records AS r
 WHERE r.digest = :digest AND r.fence = :fence AND r.attempt_id = :attempt_id AND r.state = 'held'
   AND r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
 RETURNING (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)), (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)),
-          CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END
+          CASE WHEN r.watched THEN CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text) END,
+          CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
 
 -- name: forget
 -- purpose: remove one record, whoever holds it, and tell everybody who listens
 DELETE FROM sameas_records AS r
 WHERE r.digest = :digest
 RETURNING CASE WHEN r.expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) THEN (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)) END, (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint)),
-          CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text)
+          CAST(pg_notify('sameas', encode(r.digest, 'hex')) AS text),
+          CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
 
 -- name: forget_where
 -- purpose: remove the records of a tenant, a scope or a tag; everybody who listens is told once
-WITH gone AS (DELETE FROM sameas_records WHERE {conditions} RETURNING digest)
+WITH gone AS (DELETE FROM sameas_records WHERE {conditions} RETURNING digest,
+  CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END)
 SELECT count(*), CASE WHEN count(*) > 0 THEN CAST(pg_notify('sameas', '*') AS text) END FROM gone
 
 -- name: find
@@ -197,9 +234,14 @@ UPDATE sameas_records SET watched = true WHERE digest = ANY(ARRAY(
   SELECT digest FROM sameas_records WHERE digest = ANY(:digests) AND state = 'held' AND NOT watched
   FOR UPDATE SKIP LOCKED))
 
+-- name: home
+-- purpose: which records these are: the database, the server, the table that the name stands for
+SELECT concat_ws('/', current_database(), current_setting('port'), CAST(CAST(to_regclass('sameas_records') AS oid) AS text))
+
 -- name: guard
--- purpose: in the caller's transaction: idle for no longer than the lease; answers the lock time-out that is in force
-SELECT current_setting('lock_timeout'), CASE
+-- purpose: in the caller's transaction: idle for no longer than the lease; answers its home and the lock time-out in force
+SELECT concat_ws('/', current_database(), current_setting('port'), CAST(CAST(to_regclass('sameas_records') AS oid) AS text)),
+  current_setting('lock_timeout'), CASE
   WHEN CAST(current_setting('idle_in_transaction_session_timeout') AS interval) NOT BETWEEN interval '1 microsecond'
        AND CAST(:lease_for AS bigint) * interval '1 millisecond'
   THEN set_config('idle_in_transaction_session_timeout', CAST(:lease_for AS bigint) || 'ms', true) END
@@ -231,6 +273,10 @@ INSERT INTO sameas_schema (version) VALUES (:version)
 -- name: where_live
 -- purpose: not expired
 expires_at > (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
+
+-- name: where_expired
+-- purpose: expired, and not pruned yet
+expires_at <= (CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint) + CAST(:skew AS bigint))
 
 -- name: where_tenant
 -- purpose: of one tenant

@@ -134,6 +134,10 @@ DELETE FROM sameas_records WHERE digest IN
 -- purpose: not expired
 expires_at > :now
 
+-- name: where_expired
+-- purpose: expired, and not pruned yet
+expires_at <= :now
+
 -- name: where_tenant
 -- purpose: of one tenant
 tenant = :tenant

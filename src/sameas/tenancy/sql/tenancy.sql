@@ -271,7 +271,7 @@ VALUES
 -- name: check_key
 -- purpose: what a key that was shown stands for, and whether anything has ended it.
 SELECT k.salt, k.digest, k.tenant_id, k.user_id, k.service_id, CAST(k.roles AS TEXT), k.expires_at, k.last_used_at,
-  COALESCE(k.revoked_at, t.suspended_at, u.disabled_at, s.disabled_at)
+  COALESCE(k.revoked_at, t.suspended_at, u.disabled_at, s.disabled_at), u.kind
 FROM sameas_api_keys k
 JOIN sameas_tenants t ON t.tenant_id = k.tenant_id
 LEFT JOIN sameas_users u ON u.tenant_id = k.tenant_id AND u.user_id = k.user_id
@@ -297,11 +297,11 @@ WHERE tenant_id = :tenant_id AND key_id = :key_id
 UPDATE sameas_api_keys SET last_used_at = :now WHERE key_id = :key_id
 
 -- name: user_ended
--- purpose: whether a user, or the user's tenant, was refused, and since when.
-SELECT COALESCE(u.disabled_at, t.suspended_at) FROM sameas_users u
+-- purpose: whether a user, or the user's tenant, was refused, and since when; and what kind of user it is.
+SELECT COALESCE(u.disabled_at, t.suspended_at), u.kind FROM sameas_users u
 JOIN sameas_tenants t ON t.tenant_id = u.tenant_id WHERE u.tenant_id = :tenant_id AND u.user_id = :user_id
 
 -- name: service_ended
 -- purpose: whether a service, or its tenant, was refused, and since when.
-SELECT COALESCE(s.disabled_at, t.suspended_at) FROM sameas_services s
+SELECT COALESCE(s.disabled_at, t.suspended_at), NULL FROM sameas_services s
 JOIN sameas_tenants t ON t.tenant_id = s.tenant_id WHERE s.tenant_id = :tenant_id AND s.service_id = :service_id

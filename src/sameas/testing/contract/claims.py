@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sameas.once.record import About, Acquired, Busy, Mismatch, Replay, State
+from sameas.identity.key import MAX_KEY, MAX_NAME
+from sameas.once.record import FOR_EVER, About, Accepted, Acquired, Busy, Mismatch, Replay, State
+from sameas.once.store import Query
 from sameas.testing.examined import OUTCOME, SECOND, Examined, identity, replayed
 
 
@@ -128,3 +130,31 @@ class ClaimContract(Examined):
         )
         assert [type(claim) for claim in claims] == [Acquired, Replay, Busy, Mismatch, Busy]
         assert self.store.claim_many([]) == []
+
+    def test_keys_of_every_kind_are_told_apart_and_kept_as_they_are(self) -> None:
+        keys = ["k", "K", "k ", " k", "'k", 'k"', "k%", "k_", "k\\", "k\n", "k\t", "k\x7f", "é", "e\u0301", "🔑"]
+        for number, key in enumerate(keys):
+            self.hold(self.request(key, attempt=f"a{number}", lease=30))
+        for key in keys:
+            assert isinstance(self.store.claim(self.request(key, attempt="b")), Busy)
+        if self.capabilities.searchable:
+            found = self.store.find(Query(limit=len(keys) + 1)).records
+            assert sorted(record.identity.key for record in found) == sorted(keys)
+
+    def test_longest_names_are_kept_whole(self) -> None:
+        tenant, scope, key = "\U0001f3e0" * MAX_NAME, "\U0001f527" * MAX_NAME, "\U0001f511" * MAX_KEY
+        request = self.request(key, tenant=tenant, scope=scope, lease=30)
+        self.hold(request)
+        record = self.read(key, tenant=tenant, scope=scope)
+        assert record is not None
+        assert record.identity == request.identity
+
+    def test_what_never_expires_is_kept(self) -> None:
+        for_ever = FOR_EVER / SECOND
+        lease = self.hold(self.request(retention=for_ever))
+        answer = self.complete(lease, retention=for_ever)
+        assert isinstance(answer, Accepted)
+        assert answer.expires_at >= answer.at + FOR_EVER
+        if self.capabilities.movable_clock:
+            self.advance(50 * 365 * 86_400)
+        assert replayed(self.store.claim(self.request(attempt="a2"))).outcome == OUTCOME

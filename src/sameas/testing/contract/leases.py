@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sameas.once.record import Accepted, Acquired, Busy, Lease, Lost, Replay
-from sameas.testing.examined import Examined, identity
+from sameas.once.record import Accepted, Acquired, Busy, Lease, Lost, Renewal, Replay
+from sameas.testing.examined import SECOND, Examined, identity
 
 
 class RenewContract(Examined):
@@ -33,6 +33,38 @@ class RenewContract(Examined):
     def test_renew_of_an_absent_record_makes_none(self) -> None:
         assert self.renew(Lease(identity(), 1, "a1")) == Lost()
         assert self.read() is None
+
+    def test_many_leases_are_renewed_together_and_answered_in_their_order(self) -> None:
+        held = [self.hold(self.request(f"k{number}", attempt=f"a{number}", lease=30)) for number in range(5)]
+        done = self.finish("done", attempt="d")
+        stranger = Lease(held[2].identity, held[2].fence, "somebody else")
+        absent = Lease(identity("absent"), 1, "a1")
+        leases = [held[0], done, *held[1:3], stranger, absent, *held[3:]]
+        answers = self.renew_many(leases, lease=60)
+        assert [type(answer) for answer in answers] == [
+            *(Accepted, Lost, Accepted, Accepted, Lost, Lost, Accepted, Accepted)
+        ]
+        for number, lease in enumerate(held):
+            record = self.read(f"k{number}")
+            assert record is not None
+            answer = answers[leases.index(lease)]
+            assert isinstance(answer, Accepted)
+            assert (record.lease_until, record.expires_at) == (answer.at + 60 * SECOND, answer.expires_at)
+        assert self.read("absent") is None
+
+    def test_many_leases_may_be_of_different_lengths(self) -> None:
+        short, long = (self.hold(self.request(key, attempt=key)) for key in ("short", "long"))
+        renewals = [
+            Renewal(short, round(self.lease * SECOND), 60 * SECOND),
+            Renewal(long, 60 * SECOND, 600 * SECOND),
+        ]
+        assert [type(answer) for answer in self.store.renew_many(renewals)] == [Accepted, Accepted]
+        self.pass_lease()
+        assert isinstance(self.store.claim(self.request("short", attempt="b1")), Acquired)
+        assert isinstance(self.store.claim(self.request("long", attempt="b2")), Busy)
+
+    def test_no_leases_to_renew_have_no_answers(self) -> None:
+        assert self.store.renew_many([]) == []
 
 
 class ReleaseContract(Examined):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sameas.once.record import About, Accepted, Lost
-from sameas.once.store import Selection
+from sameas.once.store import Query, Selection
 from sameas.testing.examined import Examined
 
 
@@ -46,3 +46,19 @@ class PruneContract(Examined):
         assert self.read("done") is not None
         assert self.read("held") is not None
         assert self.read("old1") is None
+
+    def test_what_a_prune_would_delete_can_be_listed_first(self) -> None:
+        if not self.capabilities.searchable:
+            return
+        for key in ("a", "b"):
+            self.complete(self.hold(self.request(key)), retention=self.lease)
+        self.complete(self.hold(self.request("later")))
+        assert not self.store.find(Query(expired=True)).records
+        self.pass_lease()
+        listed = {record.identity.key for record in self.store.find(Query(expired=True)).records}
+        assert listed <= {"a", "b"}
+        # A store with a native expiry deletes them when it likes.
+        pruned = self.store.prune()
+        assert pruned in (0, 2)
+        assert not pruned or (len(listed) == pruned and not self.store.find(Query(expired=True)).records)
+        assert [record.identity.key for record in self.store.find(Query()).records] == ["later"]

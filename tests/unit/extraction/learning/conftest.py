@@ -2,8 +2,8 @@
 
 import pytest
 
-from sameas.extraction.learning import LearnedModel
-from sameas.extraction.learning.train import learn
+from sameas.extraction.extractors.learning import LearnedModel
+from sameas.extraction.extractors.learning.train import learn
 from tests.unit.extraction.learning.shifted import SCHEMA, TRAIN
 
 

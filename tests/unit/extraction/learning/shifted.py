@@ -2,8 +2,8 @@
 of every form. The examples to learn from come from patterns; the sentences to score were written by hand, with other
 names and often other words. All names are invented."""
 
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.learning.schema import Property, Schema
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.learning.schema import Property, Schema
 
 SCHEMA = Schema(
     properties=(

@@ -4,14 +4,14 @@ which the text does not say.
 
 import pytest
 
-from sameas.extraction.learning.corpus import Part, read_corpus, sample
-from sameas.extraction.learning.dates import find_dates
-from sameas.extraction.learning.demonyms import DEMONYMS
-from sameas.extraction.learning.evaluate import Answers, Row, measure
-from sameas.extraction.learning.examples import Example
-from sameas.extraction.learning.prior import shipped_prior
-from sameas.extraction.learning.tokens import fold, tokenize
-from sameas.extraction.learning.train import learn
+from sameas.extraction.evaluation.learned import Answers, Row, measure
+from sameas.extraction.extractors.learning.corpus import Part, read_corpus, sample
+from sameas.extraction.extractors.learning.dates import find_dates
+from sameas.extraction.extractors.learning.demonyms import DEMONYMS
+from sameas.extraction.extractors.learning.examples import Example
+from sameas.extraction.extractors.learning.prior import shipped_prior
+from sameas.extraction.extractors.learning.tokens import fold, tokenize
+from sameas.extraction.extractors.learning.train import learn
 from tests.shared_data import shared
 
 

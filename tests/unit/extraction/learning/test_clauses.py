@@ -2,13 +2,13 @@
 
 import pytest
 
-from sameas.extraction.learning.clauses import clause_features, find_clauses
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.learning.lists import find_lists
-from sameas.extraction.learning.schema import Property, Schema
-from sameas.extraction.learning.spans import Span, find_spans
-from sameas.extraction.learning.tokens import tokenize
-from sameas.extraction.learning.train import learn
+from sameas.extraction.extractors.learning.clauses import clause_features, find_clauses
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.learning.lists import find_lists
+from sameas.extraction.extractors.learning.schema import Property, Schema
+from sameas.extraction.extractors.learning.spans import Span, find_spans
+from sameas.extraction.extractors.learning.tokens import tokenize
+from sameas.extraction.extractors.learning.train import learn
 
 SCHEMA = Schema(
     (

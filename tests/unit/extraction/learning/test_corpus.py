@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.learning import ExamplesError
-from sameas.extraction.learning.corpus import read_corpus, read_part
+from sameas.extraction.extractors.learning import ExamplesError
+from sameas.extraction.extractors.learning.corpus import read_corpus, read_part
 
 EXAMPLE = Path(str(files("sameas.example").joinpath("company.ttl"))).parent
 RELATIONS = "https://cenguix.github.io/Text2KGBench/ont_1_film/relations#"

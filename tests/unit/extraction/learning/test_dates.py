@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameas.extraction.learning.dates import STYLES, Date, find_dates, write_date
+from sameas.extraction.extractors.learning.dates import STYLES, Date, find_dates, write_date
 
 DAY, MONTH, YEAR = Date(1971, 7, 4), Date(1971, 7), Date(1971)
 USUAL = {

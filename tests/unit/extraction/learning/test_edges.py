@@ -1,12 +1,12 @@
 """Names without capitals are found by the words beside them, where the examples have such names."""
 
-from sameas.extraction.learning import Example, Triple
-from sameas.extraction.learning.edges import learn_edges, plain_names
-from sameas.extraction.learning.labels import cues_of
-from sameas.extraction.learning.lexicon import NOBODY, Lexicon
-from sameas.extraction.learning.schema import Property, Schema
-from sameas.extraction.learning.tokens import tokenize
-from sameas.extraction.learning.train import learn
+from sameas.extraction.extractors.learning import Example, Triple
+from sameas.extraction.extractors.learning.edges import learn_edges, plain_names
+from sameas.extraction.extractors.learning.labels import cues_of
+from sameas.extraction.extractors.learning.lexicon import NOBODY, Lexicon
+from sameas.extraction.extractors.learning.schema import Property, Schema
+from sameas.extraction.extractors.learning.tokens import tokenize
+from sameas.extraction.extractors.learning.train import learn
 
 SCHEMA = Schema(
     (

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.learning import Example
-from sameas.extraction.learning.corpus import read_corpus, sample
-from sameas.extraction.learning.evaluate import main
-from sameas.extraction.learning.prior import shipped_prior
+from sameas.extraction.evaluation.learned import main
+from sameas.extraction.extractors.learning import Example
+from sameas.extraction.extractors.learning.corpus import read_corpus, sample
+from sameas.extraction.extractors.learning.prior import shipped_prior
 from tests.unit.extraction.learning.shifted import HELD_OUT, SCHEMA, TRAIN
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.learning import (
+from sameas.extraction.extractors.learning import (
     Example,
     ExamplesError,
     Property,
@@ -14,7 +14,7 @@ from sameas.extraction.learning import (
     parse_examples,
     read_examples,
 )
-from sameas.extraction.learning.examples import read_answers
+from sameas.extraction.extractors.learning.examples import read_answers
 
 SCHEMA = Schema((Property("P57", "director"), Property("P136", "film genre")))
 

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from sameas.extraction.learning import Example, Property, Schema, Triple
-from sameas.extraction.learning.forms import AffixCounter, allowed_sorts, choose_styles, shortens
-from sameas.extraction.learning.observations import observe
-from sameas.extraction.learning.styles import SORTS
+from sameas.extraction.extractors.learning import Example, Property, Schema, Triple
+from sameas.extraction.extractors.learning.forms import AffixCounter, allowed_sorts, choose_styles, shortens
+from sameas.extraction.extractors.learning.observations import observe
+from sameas.extraction.extractors.learning.styles import SORTS
 
 
 def test_the_commonest_style_wins() -> None:

@@ -1,9 +1,9 @@
 """Values, head nouns and normal forms are learned from examples, and can be taken without one example."""
 
-from sameas.extraction.learning.candidates import find_candidates
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.learning.lexicon import learn_lexicon
-from sameas.extraction.learning.tokens import Tokens, tokenize
+from sameas.extraction.extractors.learning.candidates import find_candidates
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.learning.lexicon import learn_lexicon
+from sameas.extraction.extractors.learning.tokens import Tokens, tokenize
 
 
 def _example(text: str, value: str, name: str = "rank") -> Example:

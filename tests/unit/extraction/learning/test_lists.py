@@ -2,14 +2,14 @@
 
 import pytest
 
-from sameas.extraction.learning import Example, Triple
-from sameas.extraction.learning.carrying import OBJECT, SUBJECT, carry
-from sameas.extraction.learning.decoding import LearnedTriple, Mention
-from sameas.extraction.learning.lists import find_lists
-from sameas.extraction.learning.schema import Property, Schema
-from sameas.extraction.learning.spans import Span, find_spans
-from sameas.extraction.learning.tokens import tokenize
-from sameas.extraction.learning.train import learn
+from sameas.extraction.extractors.learning import Example, Triple
+from sameas.extraction.extractors.learning.carrying import OBJECT, SUBJECT, carry
+from sameas.extraction.extractors.learning.decoding import LearnedTriple, Mention
+from sameas.extraction.extractors.learning.lists import find_lists
+from sameas.extraction.extractors.learning.schema import Property, Schema
+from sameas.extraction.extractors.learning.spans import Span, find_spans
+from sameas.extraction.extractors.learning.tokens import tokenize
+from sameas.extraction.extractors.learning.train import learn
 
 SCHEMA = Schema(
     (

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sameas.extraction.learning import Example, ExamplesError, LearnedModel, Triple
-from sameas.extraction.learning.candidates import find_candidates
-from sameas.extraction.learning.container import ContainerError
-from sameas.extraction.learning.lexicon import Known, Lexicon
-from sameas.extraction.learning.scoring import Prediction, score
-from sameas.extraction.learning.subject_features import subject_features
-from sameas.extraction.learning.tokens import tokenize
-from sameas.extraction.learning.train import learn
+from sameas.extraction.extractors.learning import Example, ExamplesError, LearnedModel, Triple
+from sameas.extraction.extractors.learning.candidates import find_candidates
+from sameas.extraction.extractors.learning.container import ContainerError
+from sameas.extraction.extractors.learning.lexicon import Known, Lexicon
+from sameas.extraction.extractors.learning.scoring import Prediction, score
+from sameas.extraction.extractors.learning.subject_features import subject_features
+from sameas.extraction.extractors.learning.tokens import tokenize
+from sameas.extraction.extractors.learning.train import learn
 from tests.unit.extraction.learning.shifted import HELD_OUT, SCHEMA, TRAIN
 
 _IDS = {item.id for item in SCHEMA.properties}
@@ -149,7 +149,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
 
 def test_equal_examples_give_an_equal_model_under_any_hash_seed() -> None:
     code = (
-        "from sameas.extraction.learning.train import learn\n"
+        "from sameas.extraction.extractors.learning.train import learn\n"
         "from tests.unit.extraction.learning.shifted import SCHEMA, TRAIN\n"
         "print(learn(TRAIN[:40], SCHEMA).version)"
     )
@@ -183,7 +183,7 @@ def test_one_example_is_enough_to_learn_from() -> None:
 
 
 def test_applying_a_model_needs_no_scipy() -> None:
-    code = "import sys, sameas.extraction.learning; sys.exit('scipy' in sys.modules)"
+    code = "import sys, sameas.extraction.extractors.learning; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

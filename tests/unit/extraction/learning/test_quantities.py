@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sameas.extraction.learning.quantities import Quantity, find_quantities, write_quantity
+from sameas.extraction.extractors.learning.quantities import Quantity, find_quantities, write_quantity
 
 
 @pytest.mark.parametrize(

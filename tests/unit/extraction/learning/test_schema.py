@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.learning import Property, Schema, SchemaError, read_text2kgbench_schema
+from sameas.extraction.extractors.learning import Property, Schema, SchemaError, read_text2kgbench_schema
 from tests.shared_data import shared
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sameas.extraction.learning import Property, Schema
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.learning.scoring import Prediction, mean, score
+from sameas.extraction.extractors.learning import Property, Schema
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.learning.scoring import Prediction, mean, score
 
 SCHEMA = Schema((Property("P1", "author"), Property("P2", "genre")), {"Q1": "novel"})
 GOLD = Example("The Red Boat is a sea story by Ann Low.", (Triple("The Red Boat", "P1", "Ann Low"),))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameas.extraction.learning.spans import DATE, QUANTITY, QUOTED, find_spans
-from sameas.extraction.learning.tokens import tokenize
+from sameas.extraction.extractors.learning.spans import DATE, QUANTITY, QUOTED, find_spans
+from sameas.extraction.extractors.learning.tokens import tokenize
 
 
 def _texts(sentence: str) -> set[str]:

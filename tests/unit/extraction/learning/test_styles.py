@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from sameas.extraction.learning import Example, Triple
-from sameas.extraction.learning.schema import Property, Schema
-from sameas.extraction.learning.spans import find_spans
-from sameas.extraction.learning.styles import AFFIX, SEPARATOR, settle_order, write_span, writings
-from sameas.extraction.learning.tokens import tokenize
-from sameas.extraction.learning.train import learn
+from sameas.extraction.extractors.learning import Example, Triple
+from sameas.extraction.extractors.learning.schema import Property, Schema
+from sameas.extraction.extractors.learning.spans import find_spans
+from sameas.extraction.extractors.learning.styles import AFFIX, SEPARATOR, settle_order, write_span, writings
+from sameas.extraction.extractors.learning.tokens import tokenize
+from sameas.extraction.extractors.learning.train import learn
 
 SCHEMA = Schema(
     (

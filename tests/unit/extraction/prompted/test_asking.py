@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sameas.extraction.extractor import ChunkFailedError
-from sameas.extraction.prompted.asking import Asker, together
-from sameas.extraction.prompted.replies import RelationReply
-from sameas.extraction.prompted.settings import PromptSettings
+from sameas.extraction.extractors.contract import ChunkFailedError
+from sameas.extraction.extractors.prompted.asking import Asker, together
+from sameas.extraction.extractors.prompted.replies import RelationReply
+from sameas.extraction.extractors.prompted.settings import PromptSettings
 from sameas.llm.errors import CircuitOpen
 from sameas.llm.models import Ask, Message, ModelError, Reply, Usage
 

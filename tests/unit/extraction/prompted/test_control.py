@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from sameas.extraction.prompted.control import ModelControl
-from sameas.extraction.prompted.settings import PromptSettings
+from sameas.extraction.extractors.prompted.control import ModelControl
+from sameas.extraction.extractors.prompted.settings import PromptSettings
+from sameas.llm.budget import SpendingLimit
 from sameas.llm.errors import BudgetSpent
 from sameas.llm.ledger import UsageRow
 from sameas.llm.limiter import CentralRateLimiterService
-from sameas.llm.purse import Purse
 
 ENTITIES, RELATIONS, GROUNDING = "entity_extraction", "relation_extraction", "grounding"
 
@@ -86,16 +86,16 @@ def test_what_earlier_attempts_spent_counts_against_what_was_set() -> None:
     assert budget(spent=spent).used == 0
 
 
-def test_several_runs_spend_from_one_purse() -> None:
-    purse = Purse(Decimal(1))
-    one, other = budget(purse=purse), budget(purse=purse)
+def test_several_runs_spend_from_one_limit() -> None:
+    spending = SpendingLimit(Decimal(1))
+    one, other = budget(spending=spending), budget(spending=spending)
     one.reserve(ENTITIES, 10, cost=Decimal("0.7"))
     with pytest.raises(BudgetSpent, match=r"0\.3 are left"):
         other.reserve(ENTITIES, 10, cost=Decimal("0.4"))
 
 
 @pytest.mark.parametrize(
-    "options", [{"max_tokens": 0}, {"max_cost": Decimal(-1)}, {"max_cost": Decimal(1), "purse": Purse()}]
+    "options", [{"max_tokens": 0}, {"max_cost": Decimal(-1)}, {"max_cost": Decimal(1), "spending": SpendingLimit()}]
 )
 def test_limits_that_cannot_be_are_refused(options) -> None:
     with pytest.raises(ValueError, match=r"must|one of the two"):
@@ -110,7 +110,7 @@ def test_limits_that_cannot_be_are_refused(options) -> None:
         {"sample_temperature": 0.0},
         {"minimum_agreement": 0.0},
         {"examples": -1},
-        {"max_output_tokens": 0},
+        {"max_output_tokens": -1},
         {"max_output_tokens": 500, "repair_output_tokens": 100},
     ],
 )

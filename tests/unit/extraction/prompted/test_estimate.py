@@ -7,16 +7,19 @@ import msgspec
 import pytest
 
 from sameas import open_async_store
-from sameas.extraction.chunking import ChunkSettings
-from sameas.extraction.pipeline import Pipeline
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.prompted.estimate import Estimate, Estimator
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.pipeline.estimate import Estimate, Estimator
+from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.text.chunking import ChunkSettings
+from sameas.llm.account import RateLimits
+from sameas.llm.circuit import CircuitSettings
 from sameas.llm.limiter import CentralRateLimiterService
-from sameas.llm.memo import CallMemo
-from sameas.llm.models import Ask, Reply, Usage
+from sameas.llm.memo import CallMemo, call_key
+from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.prices import Price
-from sameas.llm.windows import RateLimits
+from sameas.llm.supervisor import Backoff
+from sameas.llm.usage import count_input
 from sameas.once.async_engine import AsyncEngine
 from tests.servers.model_oracle import Oracle, Seen
 from tests.unit.extraction.company import company_index
@@ -108,3 +111,63 @@ def test_what_a_second_model_said_is_remembered_too(mode: str) -> None:
     estimate = asyncio.run(estimated(first, run_first=True, second=second, mode=mode))
     assert second.asked == 5
     assert (estimate.total.calls, estimate.total.known, estimate.cost) == (0, first.asked + 5, Decimal(0))
+
+
+class CostlyModel(LocalModel):
+    """Takes all that it may: each call fails as often as it is tried again, and each reply is cut and asked for again."""
+
+    def __init__(self, *, failures: int) -> None:
+        super().__init__()
+        self._failures = failures
+        self._failed: dict[str, int] = {}
+
+    async def ask(self, ask: Ask) -> Reply:
+        self.asked += 1
+        whole = Usage(count_input(ask, count=self.count_tokens), ask.max_output_tokens, reported=True)
+        key = call_key(self.name, ask)
+        self._failed[key] = self._failed.get(key, 0) + 1
+        if self._failed[key] <= self._failures:
+            raise ModelError("it broke off", code="malformed", usage=whole)
+        if "could not be used" not in ask.messages[-1].content:
+            return Reply('{"entities":[{"na' + "x" * 3000, whole, "stop", self.name)
+        seen = Seen.of(ask.messages[0].content, ask.messages[1].content)
+        told = ORACLE.answer(ask.schema_name, seen)
+        if ask.schema_name == "EntityReply":
+            # Everything that has a place is a thing, with a class of a long name.
+            names = {word.strip(".") for word in seen.text.split()}
+            told = {"entities": [*told["entities"], *({"name": name, "type": 1} for name in names)], "values": []}
+        return Reply(msgspec.json.encode(told).decode(), whole, "stop", self.name)
+
+
+@pytest.mark.parametrize("mode", ["two-stage", "joint"])
+@pytest.mark.parametrize("with_second", [False, True])
+def test_no_run_costs_more_than_an_estimate_calls_the_most(mode: str, with_second: bool) -> None:
+    async def go() -> tuple[Estimate, Decimal, int]:
+        model, second = CostlyModel(failures=2), CostlyModel(failures=2) if with_second else None
+        if second is not None:
+            second.name = "local:second"
+        limits = RateLimits(requests_per_minute=10**6, tokens_per_minute=10**9)
+        circuit = CircuitSettings(failures_to_open=10**6)
+        limiter = CentralRateLimiterService(limits, circuit=circuit)
+        control = ModelControl(limiter=limiter, backoff=Backoff(first=0.001, longest=0.001))
+        extractor = ModelExtractor(
+            INDEX, model, control=control, settings=PromptSettings(mode=mode), grounding_model=second
+        )
+        estimate = await Estimator(INDEX, extractor, settings=SETTINGS).estimate(TEXT)
+        done = await Pipeline(index=INDEX, extractor=extractor, settings=SETTINGS).run(TEXT, key="k")
+        assert done.outcome == "COMPLETE"
+        return estimate, sum((row.cost for row in done.usage), Decimal(0)), sum(row.calls for row in done.usage)
+
+    estimate, cost, calls = asyncio.run(go())
+    assert estimate.most_cost is not None
+    assert estimate.cost is not None
+    assert estimate.cost < cost <= estimate.most_cost
+    assert calls <= estimate.total.most_calls
+
+
+def test_a_joint_reply_has_room_for_names_and_facts() -> None:
+    two, joint = PromptSettings(), PromptSettings(mode="joint")
+    assert (two.max_output_tokens, two.repair_output_tokens) == (600, 1800)
+    assert (joint.max_output_tokens, joint.repair_output_tokens) == (1800, 3600)
+    own = PromptSettings(mode="joint", max_output_tokens=5000)
+    assert (own.max_output_tokens, own.repair_output_tokens) == (5000, 5000)

@@ -2,14 +2,14 @@
 
 import json
 
-from sameas.extraction.chunking import chunk_text
-from sameas.extraction.graph import Mention
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.prompted.examples import ExampleBook, Shown
-from sameas.extraction.prompted.questions import Questions
-from sameas.extraction.prompted.reading import read_things
-from sameas.extraction.prompted.settings import PromptSettings
-from sameas.extraction.prompted.signatures import Signatures
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.prompted.examples import ExampleBook, Shown
+from sameas.extraction.extractors.prompted.questions import Questions
+from sameas.extraction.extractors.prompted.reading import read_things
+from sameas.extraction.extractors.prompted.settings import PromptSettings
+from sameas.extraction.extractors.prompted.signatures import Signatures
+from sameas.extraction.graph.model import Mention
+from sameas.extraction.text.chunking import chunk_text
 from sameas.ontology.focus import Focus, Focuser
 from tests.unit.extraction.company import EX, company_index
 

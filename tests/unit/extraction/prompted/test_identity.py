@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from sameas.extraction.learning.examples import Example, Triple
-from sameas.extraction.pipeline import Pipeline
-from sameas.extraction.prompted import ModelControl, ModelExtractor, PromptSettings
-from sameas.extraction.prompted import questions as questions_module
-from sameas.extraction.prompted.prompt import Prompt, PromptName, prompt
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.extractors.prompted import questions as questions_module
+from sameas.extraction.extractors.prompted.prompt import Prompt, PromptName, prompt
+from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.llm.limiter import CentralRateLimiterService
 from tests.unit.extraction.company import EX, company_index
 from tests.unit.llm.calls import ScriptedModel, answer

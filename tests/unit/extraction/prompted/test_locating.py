@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameas.extraction.chunking import sentence_spans
-from sameas.extraction.graph import Span
-from sameas.extraction.prompted.locating import locate, nearest, places
+from sameas.extraction.extractors.prompted.locating import locate, nearest, places
+from sameas.extraction.text.chunking import sentence_spans
+from sameas.extraction.text.document import Span
 
 
 def said(text: str, name: str) -> list[str]:

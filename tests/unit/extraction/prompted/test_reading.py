@@ -1,14 +1,14 @@
 """From names and numbers to mentions and claims: everything has a place, and the guard still decides."""
 
-from sameas.extraction.chunking import Chunk
-from sameas.extraction.graph import Mention
-from sameas.extraction.guard import Guard
-from sameas.extraction.prompted.agreement import Agreed
-from sameas.extraction.prompted.reading import Reader, read_things
+from sameas.extraction.extractors.prompted.agreement import Agreed
+from sameas.extraction.extractors.prompted.reading import ReplyReader, read_things
+from sameas.extraction.graph.guard import Guard
+from sameas.extraction.graph.model import Mention
+from sameas.extraction.text.chunking import Chunk
 from tests.unit.extraction.company import EX, company_index
 
 INDEX = company_index()
-READER = Reader(INDEX)
+READER = ReplyReader(INDEX)
 GUARD = Guard(INDEX)
 TEXT = "Alice Stone works for Acme Robotics. Acme Robotics was founded in 1999 and employs 3,400 people in France."
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameas.extraction.prompted.replies import (
+from sameas.extraction.extractors.prompted.replies import (
     BadReplyError,
     EntityReply,
     GroundingReply,
@@ -28,6 +28,33 @@ def test_a_good_reply_is_read() -> None:
 @pytest.mark.parametrize("text", ['```json\n{"relations":[]}\n```', ' {"relations":[]} \n', '```\n{"relations":[]}```'])
 def test_marks_around_the_json_do_no_harm(text: str) -> None:
     assert read_reply(text, RelationReply) == RelationReply(())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Sure! Here it is: {"relations":[]}',
+        'Here you are:\n```json\n{"relations":[]}\n```\nLet me know if you need more.',
+        '<think>The set {a, b} is {"odd": 1}.</think>{"relations":[]}',
+        '{"relations":[]}\n\nThat is: {"relations":[]}',
+    ],
+)
+def test_words_around_a_good_reply_do_no_harm(text: str) -> None:
+    assert read_reply(text, RelationReply) == RelationReply(())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Either {"supported":[1]} or {"supported":[2]}',
+        'It is {"supported":[1',
+        "{" * 100_000,
+        '{"a":' * 50_000,
+    ],
+)
+def test_words_around_a_reply_that_is_not_clear_are_not_guessed_at(text: str) -> None:
+    with pytest.raises(BadReplyError, match="not JSON"):
+        read_reply(text, GroundingReply)
 
 
 def test_numbers_may_come_as_texts() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sameas.extraction.prompted.signatures import Signatures
+from sameas.extraction.extractors.prompted.signatures import Signatures
 from sameas.ontology.focus import Focus, Focuser, FocusSettings
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

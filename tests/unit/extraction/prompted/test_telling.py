@@ -2,10 +2,10 @@
 
 import pytest
 
-from sameas.extraction import events
-from sameas.extraction.bus import Bus
-from sameas.extraction.journal import MemoryJournal
-from sameas.extraction.prompted.telling import announce
+from sameas.extraction.events import events
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.journal import MemoryJournal
+from sameas.extraction.extractors.prompted.telling import announce
 from sameas.llm import signals
 
 

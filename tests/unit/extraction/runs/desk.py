@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from sameas import open_async_store
-from sameas.extraction.chunking import Chunk, ChunkSettings
-from sameas.extraction.extractor import ChunkFailedError, Found
-from sameas.extraction.graph import Claim, Mention
-from sameas.extraction.lexicon import LexiconExtractor
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.run_record import run_policy
-from sameas.extraction.service import Extraction, ExtractionService, ServiceSettings
+from sameas.extraction.extractors.contract import ChunkFailedError, Found
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.graph.model import Claim, Mention
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.record import run_policy
+from sameas.extraction.runs.service import Extraction, ExtractionService, ServiceSettings
+from sameas.extraction.text.chunking import Chunk, ChunkSettings
 from sameas.ontology.focus import Focus
 from tests.unit.extraction.company import TEXT, company_index
 

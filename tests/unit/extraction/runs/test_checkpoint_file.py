@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.checkpoint_file import CheckpointFile
+from sameas.extraction.runs.checkpoint_file import CheckpointFile
 
 
 def digest(text: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.durable_file import sweep, write_durably, writing
+from sameas.extraction.runs.durable_file import sweep, write_durably, writing
 
 
 def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

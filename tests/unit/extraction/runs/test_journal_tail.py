@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.bus import Bus
-from sameas.extraction.events import StageStarted
-from sameas.extraction.journal import FileJournal
-from sameas.extraction.journal_tail import JournalTail
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.events import StageStarted
+from sameas.extraction.events.journal import FileJournal, JournalTail
 
 
 @pytest.fixture

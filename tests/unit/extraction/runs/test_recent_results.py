@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sameas.extraction.recent_results import RecentResults
-from sameas.extraction.run_folder import RunDamagedError, RunFolder
-from sameas.extraction.run_record import RunSummary
+from sameas.extraction.runs.folder import RunDamagedError, RunFolder
+from sameas.extraction.runs.recent_results import RecentResults
+from sameas.extraction.runs.record import RunSummary
 
 from .desk import CountingExtractor, extract, make_service
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg.types.string import TextLoader
 
-from sameas.extraction.run_record import SCOPE
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.runs.record import SCOPE
+from sameas.extraction.runs.service import ExtractionService
 from sameas.once.errors import StoreError
 from tests.unit.extraction.company import TEXT
 

@@ -5,25 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from sameas.extraction.bus import Bus
-from sameas.extraction.durable_file import write_durably
-from sameas.extraction.events import (
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.events import (
     EntityFound,
     ExtractionStarted,
     StageCompleted,
     StageStarted,
     TimeoutWarning,
 )
-from sameas.extraction.journal import read_journal
-from sameas.extraction.metadata import ExtractorName
-from sameas.extraction.run_attempt import RunAttempt, RunPlan
-from sameas.extraction.run_folder import RunFolder, RunReplacedError
+from sameas.extraction.events.journal import read_journal
+from sameas.extraction.runs.attempt import AttemptPlan, RunAttempt
+from sameas.extraction.runs.durable_file import write_durably
+from sameas.extraction.runs.folder import RunFolder, RunReplacedError
+from sameas.extraction.runs.metadata import ExtractorName
+from sameas.once.call_builder import identity_of
 from sameas.once.context import Context
-from sameas.once.intake import identity_of
 from sameas.once.record import Lease
 
 KEY = "sha256-" + hashlib.sha256(b"run").hexdigest()
-PLAN = RunPlan(
+PLAN = AttemptPlan(
     key=KEY,
     ontology_id="http://example.org/o",
     ontology_version="sha256:1",
@@ -51,7 +51,7 @@ def test_the_metadata_is_written_at_stage_ends_only(tmp_path: Path, monkeypatch:
         written.append(path.name)
         write_durably(path, data, settle=settle)
 
-    monkeypatch.setattr("sameas.extraction.run_folder.write_durably", counted)
+    monkeypatch.setattr("sameas.extraction.runs.folder.write_durably", counted)
     run = attempt(tmp_path, fence=1)
     bus = Bus(KEY, journal=run)
     assert written == ["metadata.json"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sameas.extraction.metadata import RunMetadata
-from sameas.extraction.run_record import SCOPE
-from sameas.extraction.runs import RunAmbiguousError, RunNotFoundError
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.runs.library import RunAmbiguousError, RunNotFoundError
+from sameas.extraction.runs.metadata import RunMetadata
+from sameas.extraction.runs.record import SCOPE
+from sameas.extraction.runs.service import ExtractionService
 from tests.unit.extraction.company import TEXT
 
 from .desk import CountingExtractor, extract, make_service

@@ -11,19 +11,21 @@ import pytest
 from msgspec.structs import replace
 
 from sameas import open_async_store
-from sameas.extraction.events import (
+from sameas.extraction.events.events import (
     CacheHit,
     ErrorRecoverable,
     ExtractionCompleted,
     ExtractionStarted,
     StageCompleted,
 )
-from sameas.extraction.journal import read_journal
-from sameas.extraction.metadata import FileDigest, RunMetadata
+from sameas.extraction.events.journal import read_journal
 from sameas.extraction.outputs import FORMATS
-from sameas.extraction.pipeline_settings import PipelineSettings
-from sameas.extraction.run_record import SCOPE
-from sameas.extraction.service import ExtractionService
+from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.metadata import FileDigest, RunMetadata
+from sameas.extraction.runs.record import SCOPE
+from sameas.extraction.runs.service import ExtractionService
+from sameas.extraction.text.document import Document
+from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
 from tests.unit.extraction.company import TEXT
 
 from .desk import LONG, ONTOLOGY, SMALL, CountingExtractor, extract, make_service, same_files
@@ -35,7 +37,8 @@ async def test_the_folder_is_as_the_source_document_says(tmp_path: Path) -> None
     done = await extract(make_service(tmp_path), CountingExtractor())
     assert done.folder == tmp_path / "runs" / done.key.key
     assert {path.name for path in done.folder.iterdir()} == {
-        *("metadata.json", "entities.json", "relations.json", "graph.ttl", "rejected.json", "events.jsonl")
+        *("metadata.json", "entities.json", "relations.json", "graph.ttl", "rejected.json", "events.jsonl"),
+        "text.txt",
     }
     written = json.loads((done.folder / "metadata.json").read_bytes())
     names = "idempotencyKey status ontologyId ontologyVersion entityCount relationCount startedAt completedAt"
@@ -209,6 +212,20 @@ async def test_a_cancelled_run_is_partial_and_its_claim_is_given_back(tmp_path: 
     assert (done.metadata.status, done.metadata.attempt) == ("complete", 2)
 
 
+async def test_the_folder_says_who_made_the_run_and_who_wrote_it_last(tmp_path: Path) -> None:
+    service, extractor = make_service(tmp_path), CountingExtractor()
+    extractor.fails_on = {"Globex"}
+    first = {"trace_id": "t-1", "invocation_id": "i-1", "created_by_user_id": "anna", "initiated_by_user_id": "anna"}
+    second = {"trace_id": "t-2", "invocation_id": "i-2", "created_by_user_id": "bob", "initiated_by_user_id": "bob"}
+    done = await extract(service, extractor, audit=first)
+    written = json.loads((done.folder / "metadata.json").read_bytes())
+    assert (written["status"], written["auditMeta"]) == ("partial", first)
+    extractor.fails_on = set()
+    done = await extract(service, extractor, audit=second)
+    written = json.loads((done.folder / "metadata.json").read_bytes())
+    assert (written["status"], written["auditMeta"]) == ("complete", {**second, "created_by_user_id": "anna"})
+
+
 def tear(folder: Path) -> None:
     (folder / "graph.ttl").write_bytes((folder / "graph.ttl").read_bytes()[:-20])
 
@@ -328,7 +345,30 @@ async def test_every_format_can_be_had_of_a_finished_run(tmp_path: Path) -> None
     run = service.runs.find(done.key.key)
     for name in FORMATS:
         assert service.render(done, name) == service.render(run, name)
-    assert service.render(run, "turtle") == (done.folder / "graph.ttl").read_bytes()
+    assert service.render(run, "turtle").startswith((done.folder / "graph.ttl").read_bytes())
+
+
+async def test_the_names_of_a_document_are_those_of_who_asks(tmp_path: Path) -> None:
+    service, extractor = make_service(tmp_path), CountingExtractor()
+    one, other = await extract(service, extractor), await extract(service, extractor)
+    assert other.replayed
+    for name in FORMATS:
+        mine = service.render(one, name, sources=[DocumentSource(name="mine.txt")])
+        yours = service.render(other, name, sources=[DocumentSource(name="yours.txt")])
+        assert b"mine.txt" in mine
+        assert b"mine.txt" not in yours
+        assert b".txt" not in service.render(service.runs.find(one.key.key), name)
+
+
+async def test_what_is_added_to_a_stored_graph_is_what_would_have_been_written(tmp_path: Path) -> None:
+    service, extractor = make_service(tmp_path), CountingExtractor()
+    done = await extract(service, extractor)
+    known = {"sources": [DocumentSource(name="a.txt")], "places": DocumentPlaces(Document("x"))}
+    added = service.render(done, "turtle", **known)
+    (done.folder / "graph.ttl").unlink()
+    files = {name: digest for name, digest in done.metadata.files.items() if name != "graph.ttl"}
+    without = replace(done, metadata=replace(done.metadata, files=files))
+    assert service.render(without, "turtle", **known) == added
 
 
 async def test_tenants_do_not_meet(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameas.extraction.source_text import SourceText
+from sameas.extraction.text.source import SourceText
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import compute_idempotency_key, normalize_text
 

@@ -3,8 +3,8 @@
 from decimal import Decimal
 from pathlib import Path
 
-from sameas.extraction.failure import failure_code
-from sameas.extraction.spending import SPENDING, SpendingFile
+from sameas.extraction.pipeline.outcome import failure_code
+from sameas.extraction.runs.spending import SPENDING, SpendingFile
 from sameas.llm.ledger import UsageRow
 from sameas.llm.models import ModelError
 from sameas.once.errors import StoreUnavailable
@@ -35,6 +35,15 @@ def test_a_torn_line_leaves_the_one_before_it(tmp_path: Path) -> None:
     with (tmp_path / SPENDING).open("ab") as lines:
         lines.write(b'{"stage":"entity_extr')
     assert SpendingFile(tmp_path).read(()) == (row(2),)
+
+
+def test_a_torn_line_does_not_spoil_the_next(tmp_path: Path) -> None:
+    file = SpendingFile(tmp_path)
+    file.note(row(2))
+    with (tmp_path / SPENDING).open("ab") as lines:
+        lines.write(b'{"stage":"entity_extr')
+    file.note(row(3))
+    assert SpendingFile(tmp_path).read(()) == (row(3),)
 
 
 def test_a_run_that_spends_nothing_leaves_no_file(tmp_path: Path) -> None:

@@ -150,4 +150,6 @@ def _share_in_threads(drive: SyncDrive, work_result: Any, options: dict[str, Any
 
 
 def _followers(drive: Any) -> int:
-    return sum(len(flight.followers) for flight in drive.engine._intake.flights._flights.values())
+    return sum(
+        len(in_flight.followers) for in_flight in drive.engine._call_builder.in_flight_calls._in_flight_calls.values()
+    )

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sameas.once.errors import StoredFailure, StoreUnavailable
+from sameas.once.errors import OutcomeUnknown, ResultNotKept, StoredFailure, StoreUnavailable
 from sameas.once.observe import Settled
 from sameas.once.observers.metrics import MetricsObserver
 from sameas.once.policy import Policy
@@ -141,8 +141,19 @@ def test_a_result_that_cannot_be_stored_counts_as_a_store_error(drive_type, regi
             raise StoreUnavailable
 
     drive = drive_type(MetricsObserver(registry), backend=Down(), policy=Policy(patience=0))
-    assert drive.run(lambda ctx: "done", scope="charge", key="order-1") == "done"
-    assert Scrape(registry)("sameas_cache_store_errors_total", None) == 1
+    with pytest.raises(OutcomeUnknown):
+        drive.run(lambda ctx: "done", scope="charge", key="order-1")
+    scrape = Scrape(registry)
+    assert scrape("sameas_cache_store_errors_total", None) == 1
+    assert scrape("sameas_results_unstored_total") == 1
+
+
+def test_a_result_that_cannot_be_kept_is_counted_where_its_work_was_done(drive_type, registry) -> None:
+    drive = drive_type(MetricsObserver(registry))
+    drive.run(lambda ctx: object(), scope="charge", key="order-1")
+    with pytest.raises(ResultNotKept):
+        drive.run(lambda ctx: object(), scope="charge", key="order-1")
+    assert Scrape(registry)("sameas_results_not_kept_total") == 1
 
 
 def test_a_lost_lease_is_counted_once(drive_type, registry) -> None:

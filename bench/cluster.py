@@ -1,0 +1,170 @@
+"""Several machines: how throughput grows with workers, what a run costs beyond its work, and equal documents that cost once.
+
+    ./run bench cluster [DOCUMENTS]
+
+Model calls take a second and workers ask one at a time, so that the machines wait and the processor of this one is
+enough. Processor time is that of every process together (API node, workers, broker, Redis, PostgreSQL, S3), with the time
+that the same texts take in one process subtracted.
+"""
+
+import statistics
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+
+from tests.integration.model_path import ORACLE, sentence
+from tests.servers.model_script import Call, says
+from tests.storm.cluster_storm import Machines
+from tests.unit.server.house import TURTLE
+
+_SLOW = {"SAMEAS_MAX_RUNS": "1", "SAMEAS_MODEL_CONCURRENCY": "1000"}
+_LATENCY = 1.0
+_EACH = 12
+
+
+def main(documents: str = "10000") -> None:
+    rates = {workers: measured_throughput(workers) for workers in (1, 2, 4)}
+    for workers, rate in rates.items():
+        print(f"{workers} workers, calls of {_LATENCY:g} s: {rate:.2f} runs/s, {rate / rates[1]:.2f}x of one")
+    print(f"4 workers against 1: {rates[4] / rates[1]:.2f}x (at least 3.6x)")
+    cost_of_a_run()
+    many(int(documents))
+
+
+def measured_throughput(workers: int) -> float:
+    """Runs a second of so many workers that each do one run of two calls at a time."""
+
+    def slow(call: Call) -> object:
+        return says(ORACLE(call), latency=_LATENCY / 2)
+
+    with ExitStack() as stack:
+        machines = Machines(stack, workers=workers, broker="rabbitmq", settings=_SLOW)
+        machines.model.rescript(slow)
+        count = _EACH * workers
+        # The first run of a worker loads what the others find loaded.
+        _ask_all(machines, [f"{sentence(9_000 + number)} Warm." for number in range(2 * workers)])
+        began = time.monotonic()
+        _ask_all(machines, [sentence(number) for number in range(count)])
+        return count / (time.monotonic() - began)
+
+
+def cost_of_a_run(count: int = 300) -> None:
+    """Processor time of a one-chunk run over the cluster, beyond what the work itself takes in one process."""
+    with ExitStack() as stack:
+        machines = Machines(stack, workers=1, broker="rabbitmq", settings={"SAMEAS_EXTRACTOR": "lexicon"})
+        texts = [f"{sentence(number)} Cost." for number in range(count)]
+        _ask_all(machines, [f"{text} Warm." for text in texts[:20]], model=False)
+        before = _processor_time(machines)
+        _ask_all(machines, texts, model=False)
+        spent = _processor_time(machines) - before
+    alone = _alone(texts)
+    print(
+        f"processor time of a one-chunk run: {1000 * spent / count:.1f} ms over the cluster, "
+        f"{1000 * alone / count:.1f} ms alone; beyond the work {1000 * (spent - alone) / count:.1f} ms (12)"
+    )
+
+
+def many(documents: int) -> None:
+    """Small documents with 30 % duplicates: calls equal the distinct ones; how long the API takes meanwhile."""
+    distinct = documents * 7 // 10
+    asked = [sentence(number % distinct) for number in range(documents)]
+    with ExitStack() as stack:
+        machines = Machines(stack, workers=2, broker="rabbitmq", settings={"SAMEAS_MAX_RUNS": "16"})
+        machines.model.rescript(ORACLE)
+        # A node loads a provider's package before its first answer.
+        _ask_all(machines, [f"{sentence(number)} Warm." for number in range(8)])
+        calls_before = len(machines.model.calls)
+        took: list[float] = []
+        keys: set[str] = set()
+        lock = threading.Lock()
+        queue = iter(asked)
+
+        def client(number: int) -> None:
+            node = machines.nodes[number % len(machines.nodes)]
+            while True:
+                with lock:
+                    text = next(queue, None)
+                if text is None:
+                    return
+                body = {"text": text, "ontologyId": "company", "extractionParams": {"extractor": "model"}}
+                began = time.perf_counter()
+                status, said = node.ask("POST", "/api/v1/extract", body, headers={"Prefer": "respond-async"})
+                took.append(time.perf_counter() - began)
+                assert status in (200, 202), said
+                with lock:
+                    keys.add(said["idempotencyKey"])
+
+        began = time.monotonic()
+        clients = [threading.Thread(target=client, args=(number,)) for number in range(4)]
+        for thread in clients:
+            thread.start()
+        for thread in clients:
+            thread.join()
+        accepted_after = time.monotonic() - began
+        while "sameas_runs_waiting 0.0" not in machines.nodes[0].ask("GET", "/metrics")[1]:
+            time.sleep(1.0)
+        seconds = time.monotonic() - began
+        calls = len(machines.model.calls) - calls_before
+    p99 = statistics.quantiles(took, n=100)[98]
+    print(
+        f"{documents} documents, {distinct} of them distinct: {len(keys)} runs, {calls} model calls "
+        f"({2 * distinct} are two for each); accepted in {accepted_after:.0f} s, done in {seconds:.0f} s"
+    )
+    print(f"API while the queue is full: p99 {1000 * p99:.0f} ms (150), median {1000 * statistics.median(took):.0f} ms")
+
+
+def _ask_all(machines: Machines, texts: list[str], *, model: bool = True) -> None:
+    params = {"extractor": "model"} if model else {"extractor": "lexicon"}
+
+    def ask(text: str) -> None:
+        body = {"text": text, "ontologyId": "company", "extractionParams": params}
+        node = machines.nodes[hash(text) % len(machines.nodes)]
+        status, said = node.ask("POST", "/api/v1/extract", body, within=600.0)
+        assert (status, said["status"]) == (200, "complete"), said
+
+    threads = [threading.Thread(target=ask, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _processor_time(machines: Machines) -> float:
+    servers = (machines.redis, machines.broker, machines.postgres, machines.s3, *machines.nodes, *machines.workers)
+    spent = 0.0
+    for server in servers:
+        first = psutil.Process(server.pid)
+        for process in (first, *first.children(recursive=True)):
+            times = process.cpu_times()
+            spent += times.user + times.system
+    return spent
+
+
+def _alone(texts: list[str]) -> float:
+    """Processor time of the same texts in one process, with SQLite and folders."""
+    import asyncio
+    import tempfile
+
+    from sameas import open_async_store
+    from sameas.extraction.extractors.lexicon import LexiconExtractor
+    from sameas.extraction.runs.service import ExtractionService
+    from sameas.ontology.index import OntologyIndex
+    from sameas.ontology.load import read_ontology
+
+    ontology = read_ontology(TURTLE, extension=".ttl")
+    extractor = LexiconExtractor(OntologyIndex(ontology))
+
+    async def work(home: Path) -> float:
+        async with open_async_store(f"sqlite:///{home}/records.db") as store:
+            service = ExtractionService(home=home, store=store)
+            await service.extract(f"{texts[0]} Warm.", ontology=ontology, extractor=extractor)
+            before = time.process_time()
+            for text in texts:
+                await service.extract(text, ontology=ontology, extractor=extractor)
+            return time.process_time() - before
+
+    with tempfile.TemporaryDirectory() as home:
+        return asyncio.run(work(Path(home)))

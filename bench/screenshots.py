@@ -1,0 +1,104 @@
+"""`./run screenshots [PAGE ...]`: a picture of each page of the web app, from a real service in a real browser.
+
+The service is filled with the documents that come along and with thirty days of invented hourly counts, so that the
+charts have something to show; everything else is what the service made of it. Not a benchmark: nothing is measured.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from playwright.sync_api import Page, sync_playwright
+
+from bench.web_demo import QUESTION, Demo, demo_service
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
+WIDTH, HEIGHT = 1280, 860
+CHROMIUM = "/usr/bin/chromium"
+WITHIN = 30_000
+# Milliseconds until charts are drawn and nothing moves any more.
+SETTLE = 800
+
+
+class Shot(NamedTuple):
+    """A page: where it is, what is there when it is ready, and what somebody does on it first."""
+
+    address: str
+    ready: str
+    act: Callable[[Page], object] = lambda _: None
+
+
+def main(*wanted: str) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home, demo_service(Path(home)) as demo, browser() as page:
+        for name, shot in pages(demo).items():
+            if wanted and name not in wanted:
+                continue
+            page.goto(f"{demo.url}/{shot.address}")
+            page.wait_for_selector(shot.ready, timeout=WITHIN)
+            shot.act(page)
+            page.wait_for_timeout(SETTLE)
+            path = FOLDER / f"{name}.png"
+            page.screenshot(path=path)
+            print(f"{path.relative_to(FOLDER.parents[1])}  {path.stat().st_size / 1000:.0f} kB", flush=True)
+
+
+def pages(demo: Demo) -> dict[str, Shot]:
+    """Every page of the web app."""
+    run, collection = demo.run, f"#/collections/{demo.collection}"
+    return {
+        "studio": Shot("#/", "textarea"),
+        "studio-run": Shot(f"#/studio/{run}?s=r:3", ".canvas[data-settled]"),
+        "studio-review": Shot(f"#/studio/{run}?tab=review", ".canvas[data-settled]"),
+        "compare": Shot(f"#/compare?left={run}&right={demo.other}", ".difference"),
+        "collections": Shot("#/collections", ".collection-card"),
+        "collection-documents": Shot(collection, "table"),
+        "collection-graph": Shot(f"{collection}/graph", ".canvas[data-settled]", _choose),
+        "collection-entity": Shot(f"{collection}/entities/{demo.entity}", ".stated", _open_first_facts),
+        "collection-pairs": Shot(f"{collection}/pairs", ".twins"),
+        "collection-contradictions": Shot(f"{collection}/contradictions", ".claim-side"),
+        "collection-sparql": Shot(
+            f"{collection}/sparql", "textarea", lambda page: page.get_by_role("button", name="Run").click()
+        ),
+        "collection-ask": Shot(f"{collection}/ask?q={quote(QUESTION)}", "form input", _ask),
+        "runs": Shot("#/runs", ".u-wrap"),
+        "run-timeline": Shot(f"#/runs/{run}/timeline", ".stage-table"),
+        "keys": Shot("#/keys?hours=720", ".u-wrap"),
+        "key-record": Shot("#/keys/record?key=order-2026-0815", ".record-words"),
+        "ontologies": Shot("#/ontologies", "table"),
+        "ontology-versions": Shot("#/ontologies/one?id=company", ".changes"),
+        "health": Shot("#/health", ".u-wrap"),
+    }
+
+
+def _open_first_facts(page: Page) -> None:
+    for number in (0, 1):
+        page.locator(".stated button").nth(number).click()
+
+
+def _choose(page: Page) -> None:
+    page.locator(".things button", has_text="Tidewater Robotics").first.click()
+    page.mouse.move(640, 430)
+    page.evaluate("scrollTo(0, 190)")
+
+
+def _ask(page: Page) -> None:
+    page.get_by_role("button", name="Ask").click()
+    page.wait_for_selector(".citations", timeout=WITHIN)
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--force-color-profile=srgb"])
+        context = chromium.new_context(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
+        yield context.new_page()
+        chromium.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

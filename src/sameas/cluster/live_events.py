@@ -1,0 +1,139 @@
+"""What happens in runs, over Redis Streams: from the worker to every node whose clients listen.
+
+Rule: these are a shortcut. What is told here was kept as objects before, numbers say what is missing, and whoever finds
+a gap or no Redis reads the objects. A stream goes an hour after its last word.
+
+    {prefix}:events:{tenant}:{key}   stream: n = number of the first line, d = lines
+    {prefix}:ended                   stream: t = tenant, k = key, of runs that have ended
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import redis
+import redis.asyncio
+from redis.exceptions import RedisError
+
+_LOG = logging.getLogger("sameas.cluster")
+PREFIX = "sameas"
+_KEPT_SECONDS = 3600
+_LINES_AT_MOST = 20_000
+_ENDED_AT_MOST = 10_000
+_WITHIN = 2.0
+# Milliseconds for which a read waits: whoever begins to listen meanwhile waits no longer than this.
+_BLOCK_MS = 200
+_REST = 0.5
+
+
+class RedisEvents:
+    """Tells. Any thread may; what cannot be told is logged once in a while, and found by other means."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client: redis.Redis | None = None
+        self._process = 0
+        self._lock = threading.Lock()
+        self._silent_until = 0.0
+
+    def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None:
+        name = stream_name(tenant, key)
+        self._do(
+            lambda pipe: pipe.xadd(
+                name, {"n": str(first), "d": b"\n".join(lines)}, maxlen=_LINES_AT_MOST, approximate=True
+            ).expire(name, _KEPT_SECONDS)
+        )
+
+    def ended(self, tenant: str, key: str) -> None:
+        fields: Any = {"t": tenant, "k": key}
+        self._do(lambda pipe: pipe.xadd(f"{PREFIX}:ended", fields, maxlen=_ENDED_AT_MOST, approximate=True))
+
+    def _do(self, command: Callable[[Any], Any]) -> None:
+        if time.monotonic() < self._silent_until:
+            return
+        try:
+            with self._connected().pipeline(transaction=False) as pipe:
+                command(pipe)
+                pipe.execute()
+        except (RedisError, OSError) as trouble:
+            self._silent_until = time.monotonic() + _REST
+            _LOG.warning("live events cannot be told, listeners read the objects: %s", trouble)
+
+    def _connected(self) -> redis.Redis:
+        with self._lock:
+            # A connection is not shared with a parent.
+            if self._client is None or self._process != os.getpid():
+                self._client = redis.Redis.from_url(
+                    self._url, socket_timeout=_WITHIN, socket_connect_timeout=_WITHIN, retry=None
+                )
+                self._process = os.getpid()
+            return self._client
+
+
+Heard = Callable[[int, list[bytes]], None]
+
+
+class EventReader:
+    """Listens for one process: one task reads all streams that are wanted. Lives in one event loop."""
+
+    def __init__(self, url: str, *, on_ended: Callable[[str, str], None]) -> None:
+        self._client = redis.asyncio.Redis.from_url(
+            url, socket_timeout=_WITHIN + _BLOCK_MS / 1000, socket_connect_timeout=_WITHIN
+        )
+        self._on_ended = on_ended
+        self._heard: dict[str, Heard] = {}
+        # Where each stream was read to; the word of ends is of use from now on only.
+        self._places: dict[str, str] = {f"{PREFIX}:ended": "$"}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._read())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._client.aclose()
+
+    def listen(self, tenant: str, key: str, heard: Heard) -> None:
+        """Have `heard` called with the number of the first and the lines, from the beginning of the stream."""
+        name = stream_name(tenant, key)
+        self._heard[name] = heard
+        self._places[name] = "0"
+
+    def leave(self, tenant: str, key: str) -> None:
+        name = stream_name(tenant, key)
+        self._heard.pop(name, None)
+        self._places.pop(name, None)
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                found: Any = await self._client.xread(dict(self._places), count=200, block=_BLOCK_MS)  # type: ignore[arg-type]
+            except (RedisError, OSError) as trouble:
+                _LOG.warning("live events cannot be heard, they are read from the objects: %s", trouble)
+                await asyncio.sleep(_REST)
+                continue
+            for stream, entries in found or ():
+                name = stream.decode()
+                if name not in self._places:
+                    continue
+                for id_, fields in entries:
+                    self._places[name] = id_.decode()
+                    self._tell(name, fields)
+
+    def _tell(self, name: str, fields: dict[bytes, bytes]) -> None:
+        if name == f"{PREFIX}:ended":
+            self._on_ended(fields[b"t"].decode(), fields[b"k"].decode())
+        elif (heard := self._heard.get(name)) is not None:
+            heard(int(fields[b"n"]), fields[b"d"].split(b"\n"))
+
+
+def stream_name(tenant: str, key: str) -> str:
+    return f"{PREFIX}:events:{tenant}:{key}"

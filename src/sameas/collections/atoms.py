@@ -1,0 +1,224 @@
+"""The atoms of a collection while one change is made: which node belongs to which, and what must be judged anew.
+
+An atom is what several documents name alike and describe without conflict: name, family and signature are the same. It
+stands for one thing unless several things are known to have the name; then, and where a name is written with initials,
+a node without any trait is an atom of its own document.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from sameas.collections.drafts import Node
+from sameas.collections.names import hashed, is_initialed, normal_name, own_keys
+from sameas.collections.scoring import Atom, Trait
+from sameas.databases import Row, Session
+
+# So many atoms under one key are no hint any more: none of them is looked at for its sake.
+MOST_UNDER_A_KEY = 24
+_MOST_OF_A_NAME = 5000
+_TRAITS = msgspec.json.Decoder(tuple[Trait, ...])
+
+Group = tuple[str, str]
+"""A name and a family."""
+
+
+class Atoms:
+    """Reads and changes atoms inside one transaction."""
+
+    def __init__(self, session: Session, collection: int, *, next_id: int) -> None:
+        self._session = session
+        self._collection = collection
+        self.next_id = next_id
+        self.touched: set[int] = set()
+        """Atoms that are other than before: all their pairs are to be found and judged anew."""
+        self.met: set[int] = set()
+        """Atoms that have other connections than before, or more of them: their pairs are to be judged anew."""
+        self.gone: dict[int, Atom] = {}
+        """Atoms that went, as they were."""
+        self._cache: dict[int, Atom] = {}
+        self._names: dict[int, set[tuple[int, str]]] = {}
+        self.used: dict[int, set[str]] = {}
+        """By which names the nodes call their atoms that came in."""
+        self._before: dict[int, set[int]] = {}
+        """The keys of atoms when they were first touched."""
+        self._are_namesakes: dict[Group, bool] = {}
+
+    def new_id(self) -> int:
+        self.next_id += 1
+        return self.next_id - 1
+
+    def get(self, atom: int) -> Atom | None:
+        """An atom with its names and classes."""
+        if atom not in self._cache:
+            row = self._session.one("atom", collection=self._collection, atom=atom)
+            if row is None:
+                return None
+            self._cache[atom] = self._read(row)
+        return self._cache[atom]
+
+    def of_name(self, group: Group) -> list[Atom]:
+        return self._several("atoms_of_name", name_key=group[0], family=group[1], most=_MOST_OF_A_NAME)
+
+    def of_entity(self, entity: int) -> list[Atom]:
+        return self._several("atoms_of_entity", entity=entity)
+
+    def by_digest(self, digest: str) -> Atom | None:
+        row = self._session.one("atom_by_digest", collection=self._collection, digest=digest)
+        return None if row is None else self.get(row[0])
+
+    def _several(self, statement: str, **values: object) -> list[Atom]:
+        rows = self._session.run(statement, collection=self._collection, **values)
+        return [found for row in rows if (found := self.get(row[0])) is not None]
+
+    def _read(self, row: Row) -> Atom:
+        names = self._session.run("names_of_atom", collection=self._collection, atom=row[0])
+        types = self._session.run("types_of_atom", collection=self._collection, atom=row[0])
+        self._names[row[0]] = {(alias, name) for alias, name, _ in names}
+        aliases = {normal_name(name) for alias, name, _ in names if alias} - {row[2]}
+        id_, digest, name, family, signature, scope, nodes, entity = row
+        return Atom(
+            id_, digest, name, family, _TRAITS.decode(signature), scope, nodes, entity,
+            tuple(sorted(type_ for type_, _ in types)), frozenset(aliases),
+        )  # fmt: skip
+
+    def names(self, atoms: Iterable[Atom]) -> list[tuple[int, str, int]]:
+        """Whether it is an alias, the name, and how often it is used."""
+        found: dict[tuple[int, str], int] = {}
+        for atom in atoms:
+            for alias, name, uses in self._session.run("names_of_atom", collection=self._collection, atom=atom.id):
+                found[alias, name] = found.get((alias, name), 0) + uses
+        return [(alias, name, uses) for (alias, name), uses in found.items()]
+
+    def are_namesakes(self, group: Group) -> bool:
+        """Whether several things are known to have the name."""
+        if group not in self._are_namesakes:
+            row = self._session.one("namesakes", collection=self._collection, name_key=group[0], family=group[1])
+            self._are_namesakes[group] = row is not None
+        return self._are_namesakes[group]
+
+    def set_namesakes(self, group: Group, are: bool) -> None:
+        statement = "add_namesakes" if are else "remove_namesakes"
+        self._session.run(statement, collection=self._collection, name_key=group[0], family=group[1])
+        self._are_namesakes[group] = are
+
+    def place(self, key: str, family: str, signature: tuple[Trait, ...], *, document: int, document_digest: str) -> int:
+        """The atom that such a node of a document belongs to; it is made where it is not there."""
+        is_alone = not signature and (is_initialed(key) or self.are_namesakes((key, family)))
+        text = msgspec.json.encode(signature).decode()
+        parts = (key, family, text, document_digest if is_alone else "")
+        joined = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(joined).hexdigest()
+        row = self._session.one("atom_by_digest", collection=self._collection, digest=digest)
+        if row is not None:
+            if row[0] not in self._cache:
+                self._cache[row[0]] = self._read(row)
+            self.met.add(row[0])
+            return int(row[0])
+        atom = self.new_id()
+        self._session.run(
+            "add_atom", collection=self._collection, atom=atom, digest=digest, name_key=key, family=family,
+            signature=text, scope=document if is_alone else 0,
+        )  # fmt: skip
+        self._before[atom] = set()
+        self.touched.add(atom)
+        return atom
+
+    def touch(self, atom: int) -> None:
+        """Something of it changes or is to be judged anew."""
+        if atom not in self._before and (known := self.get(atom)) is not None:
+            self._before[atom] = _keys(known)
+        self.touched.add(atom)
+
+    def count(self, uses: Sequence[tuple[int, Node]], more: int) -> None:
+        """So many nodes more, or fewer, of these atoms."""
+        rows: list[dict[str, Any]] = []
+        names: list[dict[str, Any]] = []
+        types: list[dict[str, Any]] = []
+        for atom, node in uses:
+            if more < 0 or not self._has(atom, node):
+                self.touch(atom)
+            self.used.setdefault(atom, set()).add(node.name)
+            own = {"collection": self._collection, "atom": atom, "more": more}
+            rows.append(own)
+            names.append({**own, "alias": 0, "name": node.name})
+            names.extend({**own, "alias": 1, "name": alias} for alias in set(node.aliases) - {node.name})
+            types.extend({**own, "type": type_} for type_ in set(node.types))
+            known = self._cache.get(atom)
+            if known is not None and atom not in self.touched:
+                self._cache[atom] = msgspec.structs.replace(known, nodes=known.nodes + more)
+            else:
+                self._cache.pop(atom, None)
+        self._session.run_many("count_atom", rows)
+        self._session.run_many("use_name", names)
+        self._session.run_many("use_type", types)
+
+    def _has(self, atom: int, node: Node) -> bool:
+        """Whether a node says nothing new of its atom."""
+        known = self.get(atom)
+        names = {(0, node.name), *((1, alias) for alias in set(node.aliases) - {node.name})}
+        return known is not None and names <= self._names[atom] and set(known.types).issuperset(node.types)
+
+    def settle(self) -> None:
+        """Bring keys up to date, and let go of atoms that are nowhere any more."""
+        changed: dict[int, int] = {}
+        for atom in sorted(self._before):
+            own = {"collection": self._collection, "atom": atom}
+            self._session.run("drop_unused_names", **own)
+            self._session.run("drop_unused_types", **own)
+            self._cache.pop(atom, None)
+            now = self.get(atom)
+            keys = _keys(now) if now is not None and now.nodes > 0 else set()
+            if now is not None and now.nodes <= 0:
+                self.gone[atom] = now
+                self.touched.discard(atom)
+                self.met.discard(atom)
+                self._remove(now)
+            before = self._before[atom]
+            self._session.run_many("add_key", [{**own, "hash": key} for key in keys - before])
+            self._session.run_many("remove_key", [{**own, "hash": key} for key in before - keys])
+            for key in keys ^ before:
+                changed[key] = changed.get(key, 0) + (1 if key in keys else -1)
+        self._before.clear()
+        self._touch_crossed(changed)
+
+    def _touch_crossed(self, changed: dict[int, int]) -> None:
+        """A key under which there are too many now, or not any more, concerns everybody under it."""
+        for key, more in changed.items():
+            if more == 0:
+                continue
+            now = self.under(key, most=MOST_UNDER_A_KEY + abs(more) + 1)
+            if (len(now) > MOST_UNDER_A_KEY) != (len(now) - more > MOST_UNDER_A_KEY):
+                self.touched.update(now)
+
+    def under(self, key: int, *, most: int = MOST_UNDER_A_KEY + 1) -> list[int]:
+        rows = self._session.run("atoms_of_key", collection=self._collection, hash=key, most=most)
+        return [row[0] for row in rows]
+
+    def forget(self, atom: int) -> None:
+        """Read it anew next time."""
+        self._cache.pop(atom, None)
+
+    def _remove(self, atom: Atom) -> None:
+        own = {"collection": self._collection, "atom": atom.id}
+        for statement in ("pairs_below", "pairs_above"):
+            for low, high, _, _ in self._session.run(statement, **own):
+                # Who was torn between it and another is not any more.
+                self.touched.add(high if low == atom.id else low)
+                self._session.run("remove_pair", collection=self._collection, low=low, high=high)
+        self._session.run("remove_atom", **own)
+        self._cache.pop(atom.id, None)
+        self.touched.discard(atom.id)
+
+
+def _keys(atom: Atom) -> set[int]:
+    keys = set(own_keys(atom.name, atom.aliases, atom.family))
+    keys.update(trait_key(trait) for trait in atom.signature if trait.kind != "one")
+    return keys
+
+
+def trait_key(trait: Trait) -> int:
+    """Where things with this key are found, whatever their names."""
+    return hashed(trait.kind, trait.property, trait.token)

@@ -1,0 +1,1 @@
+"""What a run reports while it works: the events, their journal, and the bus that carries them."""

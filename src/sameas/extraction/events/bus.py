@@ -1,0 +1,188 @@
+"""Where a run's events go: into its journal, and from there to everybody who listens.
+
+Rule: publishing never waits. Each subscriber has its own bounded queue; one that falls behind misses
+discovery and progress events (and is told how many), never a lifecycle or stage event, and slows neither the
+run nor another subscriber. Whoever comes late gets the run from its beginning out of the journal. Threads
+iterate a subscription, asyncio code iterates it with `async for`.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TypeVar
+
+from sameas.extraction.events.event_queue import Backpressure, EventQueue
+from sameas.extraction.events.events import BackpressureWarning, Event, is_droppable, is_sampled
+from sameas.extraction.events.journal import Journal, MemoryJournal
+from sameas.identity.ids import uuid7
+
+__all__ = ["Backpressure", "Bus", "Subscription"]
+
+E = TypeVar("E", bound=Event)
+_CATCH_UP = 256
+
+
+class Subscription:
+    """One listener's queue. Iterate it in a thread or in asyncio, not both; it ends when the run has
+    ended.
+    """
+
+    def __init__(
+        self, *, settings: Backpressure, past: Iterator[Event], warn: Callable[[int], BackpressureWarning]
+    ) -> None:
+        self._past = past
+        self._warn = warn
+        self._queue: EventQueue[Event] = EventQueue(settings, is_droppable=is_droppable, is_sampled=is_sampled)
+        self._over = False
+        self._ready = threading.Condition()
+        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def offer(self, event: Event) -> None:
+        """Take an event if there is room for it; never waits."""
+        with self._ready:
+            if self._over:
+                return
+            self._queue.offer((event,))
+            self._wake()
+
+    def close(self) -> None:
+        """No event follows; what is queued can still be read."""
+        with self._ready:
+            self._over = True
+            self._wake()
+
+    def __iter__(self) -> Iterator[Event]:
+        yield from self._past
+        while True:
+            with self._ready:
+                self._ready.wait_for(self._has_something)
+                taken = self._take()
+            if taken is None:
+                return
+            yield taken
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        for number, event in enumerate(self._past, 1):
+            yield event
+            if number % _CATCH_UP == 0:
+                await asyncio.sleep(0)
+        signal = asyncio.Event()
+        with self._ready:
+            self._waiter = (asyncio.get_running_loop(), signal)
+        try:
+            while True:
+                with self._ready:
+                    something = self._has_something()
+                    taken = self._take() if something else None
+                    signal.clear()
+                if taken is not None:
+                    yield taken
+                elif something:
+                    return
+                else:
+                    await signal.wait()
+        finally:
+            with self._ready:
+                self._waiter = None
+
+    def _has_something(self) -> bool:
+        return bool(self._queue) or self._over
+
+    def _take(self) -> Event | None:
+        missed = self._queue.take_missed() if self._queue.is_low else 0
+        return self._warn(missed) if missed else self._queue.pop()
+
+    def _wake(self) -> None:
+        self._ready.notify_all()
+        if self._waiter is not None:
+            loop, signal = self._waiter
+            try:
+                loop.call_soon_threadsafe(signal.set)
+            except RuntimeError:
+                # The listener's loop was closed; nobody reads this queue any more.
+                self._over = True
+
+
+class Bus:
+    """Gives each event its id, time and number, writes it to the journal and hands it to the subscribers."""
+
+    def __init__(
+        self,
+        request_id: str,
+        *,
+        journal: Journal | None = None,
+        settings: Backpressure | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.request_id = request_id
+        self._journal: Journal = MemoryJournal() if journal is None else journal
+        self._settings = settings or Backpressure()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._subscriptions: list[Subscription] = []
+        self._progress = 0.0
+        self._closed = False
+
+    @property
+    def progress(self) -> float:
+        return self._progress
+
+    def advance(self, progress: float) -> None:
+        """Set the run's overall progress, from 0 to 1; it never goes back."""
+        self._progress = max(self._progress, min(1.0, round(progress, 4)))
+
+    def emit(self, kind: type[E], **fields: object) -> E:
+        """Make an event of this kind, keep it and hand it out."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(f"the run {self.request_id} has ended; no event can follow")
+            event = self._make(kind, self._journal.length + 1, fields)
+            self._journal.append(event)
+            for subscription in self._subscriptions:
+                subscription.offer(event)
+        return event
+
+    def subscribe(self, *, after: int = 0, settings: Backpressure | None = None) -> Subscription:
+        """Listen from the event after number `after`, past ones first."""
+        with self._lock:
+            known = self._journal.length
+            subscription = Subscription(
+                settings=settings or self._settings,
+                past=iter(self._journal.read(after=after, up_to=known)) if after < known else iter(()),
+                warn=self._warning,
+            )
+            if self._closed:
+                subscription.close()
+            else:
+                self._subscriptions.append(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        with self._lock:
+            if subscription in self._subscriptions:
+                self._subscriptions.remove(subscription)
+        subscription.close()
+
+    def close(self) -> None:
+        """The run has ended: close the journal and let subscribers read what they have left."""
+        with self._lock:
+            self._closed = True
+            self._journal.close()
+            for subscription in self._subscriptions:
+                subscription.close()
+            self._subscriptions.clear()
+
+    def _make(self, kind: type[E], number: int | None, fields: dict[str, object]) -> E:
+        return kind(
+            event_id=uuid7.text(),
+            request_id=self.request_id,
+            timestamp=int(self._clock() * 1000),
+            sequence_number=number,
+            progress=self._progress,
+            **fields,
+        )
+
+    def _warning(self, missed: int) -> BackpressureWarning:
+        fields: dict[str, object] = {"dropped": missed, "queue_size": self._settings.queue_size}
+        return self._make(BackpressureWarning, None, fields)

@@ -1,0 +1,188 @@
+"""The words of orders to an assistant, in English, German, French, Spanish and Chinese, as patterns.
+
+Rule: an order has a verb that puts something out, and says to whom or where: to a machine that reads, to "you", or into an
+answer, a graph, a list of facts. Statements about people seldom have both. `addressing.py` says what follows.
+"""
+
+# Rows of words, some of them in other scripts, are easier to read than a word in each line.
+# ruff: noqa: E501, RUF001, SIM905
+
+import re
+
+_ITEMS = (
+    r"(?:entit(?:y|ies)|relations?|relationships?|facts?|triples?|statements?|json|(?:knowledge\s+)?graph|output|reply"
+    r"|response|answer|extraction|results?)"
+)
+_PUT_OUT = (
+    r"(?:output|print|reply|respond|answer|return|emit|add|include|insert|list|extract|report|record|generate|produce"
+    r"|write|state|say|claim|assume|pretend|create|put|register|mark|classify|treat|repeat|translate)"
+)
+_ASSISTANT = r"(?:assistants?|ai|a\.i\.|llms?|language\s+models?|chat\s?bots?|chatgpt|gpt|claude|gemini|extractors?)"
+_MUST = r"(?:must|should|shall|(?:ha[sv]e?|needs?|is|are|ought)\s+to|will|may\s+not|(?:is|are)\s+required\s+to)"
+
+# What is said after one of these is said to the same listener.
+TAKES_OVER = re.compile(
+    rf"""
+    \b(?:ignor\w*|disregard\w*|forget|override|overrule|bypass|vergiss|missachte|oublie[zr]?|olvida)\b
+        [^.!?\n]{{0,60}}\b(?:instructions?|prompts?|rules?|directions?|guidelines?|commands?|above|previous|prior
+        |anweisung\w*|vorherig\w*|instrucciones|istruzioni|consignes)\b
+    | \bsystem\s+(?:prompt|message|override|instruction)s?\b | \bdeveloper\s+mode\b | \bjailbreak\w*\b
+    | ^\W*(?:(?:the|these|here\s+are|your|my)\s+)*
+        (?:new|updated|real|actual|hidden|secret|special|further|additional)\s+
+        (?:instructions?|rules?|orders?|task)\s*:
+    | \byou\s+are\s+(?:now\s+)?(?:an?\s+|the\s+|in\s+)?(?:\w+\s+){{0,2}}{_ASSISTANT}\b | \byou\s+are\s+now\b
+    | \byou\s+obey\b | \b(?:act|behave)\s+as\s+(?:an?|the|if)\b | \bas\s+an?\s+(?:ai|a\.i\.|llm|language\s+model|chat\s?bot)\b
+    | ^\W*(?:system|assistant|user|human|ai)\s*:
+    | ^\W*(?:instructions?|notes?|messages?|reminders?|hints?|attention)\s+(?:to|for)\s+(?:(?:the|any|all|every)\s+)?
+        {_ASSISTANT}\s*:
+    | <\|[^|>]{{1,40}}\|> | \[/?INST\] | <</?SYS>> | ^\s*\#{{2,}}\s*(?:system|instructions?|response|assistant)\b
+    | </?(?:system|assistant|instructions?|prompt)> | </s>
+    """,
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+BEGINS_WITH_ORDER = re.compile(
+    rf"""
+    # Output that A is B. Please reply only with ... Do not list ...
+    (?:^|[;:])\W*(?:(?:please|now|also|then|instead|first|finally|next|and|but|so|always|never|just|only|simply|kindly|important
+        |attention|do\s+not|don't|you\s+must|{_ASSISTANT})\b[\s,:!-]*)*
+        {_PUT_OUT}\s+(?:\w+\s+){{0,3}}?(?:that\b|the\s+following|exactly|with\b|this\b|these\b|{_ITEMS}\b|["'\u201c{{\[])
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+ORDERS = re.compile(
+    rf"""
+    # You must add ... The assistant should include ...
+    \byou\s+{_MUST}\b[^.!?\n]{{0,40}}\b{_PUT_OUT}\b
+    | \b{_ASSISTANT}\s+(?:(?:that|which|who)\b[^.!?\n]{{0,40}}\s)?{_MUST}\b[^.!?\n]{{0,40}}\b{_PUT_OUT}\b
+    # ... in your reply; your graph
+    | \byour\s+(?:next\s+|final\s+|only\s+)?(?:reply|response|answer|output|json|extraction|knowledge\s+graph|graph
+        |instructions|system\s+prompt|task\s+is)\b
+    # add the fact ..., include these relations
+    | \b{_PUT_OUT}\s+(?:(?:this|these|those|the|following|one|a|an|that|only|all|also|as)\s+){{0,3}}
+        (?:entit(?:y|ies)|relations?|relationships?|facts?|triples?)\b
+    # while extracting this text
+    | \bwhen(?:ever)?\s+(?:you\s+)?(?:extract|summari[sz]|process|pars|analy[sz])\w*\b[^.!?\n]{{0,30}}
+        \b(?:text|document|page)\b
+    | \b(?:to|for)\s+(?:any|the|all|every)\s+{_ASSISTANT}\b[^.!?\n]{{0,30}}\b(?:read|process|pars|extract|summari)\w*
+    # A reply in the words of the form.
+    | ["']?\b(?:entities|relations|supported)["']?\s*:\s*\[
+    | ["'](?:subject|predicate|property|object|relation)["']\s*:\s*["'\d]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# The same thoughts in other words and languages.
+_LISTENERS = (
+    r"(?:a\.?i\.?|k\.?i\.?|i\.?a\.?|llms?|(?:ki|ai|ia)-\w+|assistant\w*|assistent\w*|asistent\w*|chat\s?bots?|sprachmodell\w*"
+    r"|(?:language\s+|sprach)?models?|modèles?(?:\s+de\s+langage)?|modelos?(?:\s+de\s+lenguaje)?|modell\w*"
+    r"|extra[ck]t(?:or|eur)\w*|parsers?|crawlers?|scrapers?|bots?|machines?|maschinen?|máquinas?)"
+)
+_PLACES = (
+    r"(?:output|reply|response|answer|results?|extraction|json|(?:knowledge\s+)?(?:graph|base)s?|triples?|facts?|relations?|entit(?:y|ies)"
+    r"|ausgabe\w*|antwort\w*|ergebnis\w*|graph(?:en)?|tripel\w*|fakt\w*|beziehung\w*|relation\w*|entität\w*|extraktion\w*"
+    r"|sortie|réponse|résultats?|graphe|triplets?|faits?|entités?"
+    r"|salida|respuesta|resultados?|grafo|tripletas?|hechos?|relaci[óo]n\w*|entidad\w*|extracci[óo]n)"
+)
+_OBLIGES = (
+    r"(?:must|should|shall|ha[sv]e?\s+to|needs?\s+to|(?:is|are)\s+(?:asked|required|requested|to)\b"
+    r"|muss|müss(?:en|t)|soll\w*|ha(?:t|ben|bt)\b[^.!?\n]{0,90}\bzu|doi[st]|dev(?:ez|ront|ra)|il\s+faut|deb(?:e|es|en|erá\w*)|tien(?:e|es|en)\s+que)"
+)
+# Imperatives, and infinitives after "merci de", "no olvides" and their like.
+_IMPERATIVES = (
+    r"(?:make\s+sure|ensure|remember\s+to|be\s+sure\s+to|see\s+to\s+it|let\s+the(?=\s+(?:extraction|output|graph|answer|reply|result))|kindly|capture|register|tag|note\s+down|include|insert|add|output|report|extract"
+    r"|record|reply|treat"
+    r"|gib|gebt|geben\s+sie|füge?|fügen\s+sie|schreibe?|schreiben\s+sie|antworte\w*|nenne\w*|liste|behaupte\w*|erzeuge\w*|ergänze\w*|trage?|melde|vermerke|notiere"
+    r"|erfasse\w*|nimm|nehmen\s+sie|extrahiere\w*|übernimm|führe"
+    r"|affiche[rz]?|réponds|répond(?:ez|re)|ajoute[rz]?|écri[st]|écri(?:vez|re)|indique[rz]?|retourne[rz]?|renvo\w+|inclus|inclu(?:ez|re)|extrais|extra(?:yez|ire)"
+    r"|dites|dis|génère|génér(?:ez|er)|note[rz]|déclare[rz]?|enregistre[rz]?|considère|considér(?:ez|er)|mentionne[rz]?|produis|produi(?:sez|re)"
+    r"|escrib(?:a|e|ir)|respond(?:a|e|er)|añad(?:a|e|ir)|agreg(?:ue|a|ar)|devuelv(?:a|e)|devolver|imprim(?:a|e|ir)|inclu(?:ya|ye|ir)|extra(?:iga|e|er)|gener(?:e|a|ar)"
+    r"|muestr(?:e|a)|di(?=\s+que)|da(?=\s+por)|declar(?:e|a|ar)|registr(?:e|a|ar)|indi(?:que|ca|car)|consider(?:e|a|ar)|mencion(?:e|a|ar))"
+)
+_POLITELY = (
+    r"(?:(?:please|kindly|bitte|nun|jetzt|auch|also|and|then|veuillez|s'il\s+(?:vous|te)\s+plaît|maintenant|merci\s+de|n'oublie[zr]?\s+pas\s+d[e']|por\s+favor|ahora"
+    r"|no\s+olvid(?:e|es)|whatever\s+else\s+you\s+find)[\s,:]*)"
+)
+_SAYS_WHAT = r"""(?:\b(?:that|dass|que|qu|aus|ein|auf|hinzu|following|folgende\w*|siguientes?|suivante?s?|genau|exact\w*)\b|(?<!\w)["'{\[„«]|:)"""
+BEGINS_WITH_ORDER_ELSEWHERE = re.compile(
+    rf"""
+    # Trage in den Graphen ein ...; N'oublie pas d'inclure dans le JSON ...; 2. Output: ...
+    ^[\W\d_]*(?:[a-z]\)\s*)?(?:{_LISTENERS}\s*[,:]\s*)?{_POLITELY}*{_IMPERATIVES}\b[^.!?\n]{{0,90}}?
+        (?:\b{_PLACES}\b|{_SAYS_WHAT})
+    | ^[\W\d_]*(?:debes|tienes\s+que)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+ORDERS_ELSEWHERE = re.compile(
+    rf"""
+    # the model must ..., any AI that reads this has to ...
+    \b{_LISTENERS}\b[^.!?\n]{{0,50}}?\b{_OBLIGES}\b[^.!?\n]{{0,120}}
+    # you must put into the answer ...; debes indicar ...
+    | \b(?:you|your|du|ihr|sie|tu|vous|usted(?:es)?)\s+{_OBLIGES}\b[^.!?\n]{{0,60}}?\b(?:{_PLACES}|{_IMPERATIVES}|ausgeben|angeben|nennen|erfassen)\b
+    | \bihr\s+habt\b[^.!?\n]{{0,120}}\b{_PLACES}\b
+    | ^[\W\d_]*(?:tu\s+dois|du\s+sollst|du\s+musst)\b
+    # your triples; deine Ausgabe; ta sortie; tu respuesta
+    | \b(?:your|dein\w*|eure\w*|ton|ta|tes|votre|vos|tus?)\s+(?:\w+\s+){{0,2}}?{_PLACES}\b
+    # whoever parses this page
+    | \b(?:whoever|anyone\s+who|who(?:soe)?ver|wer|quiconque|quien|qui)\b[^.!?\n]{{0,20}}\b
+        (?:(?:pars|read|process|extract|summari)\w*\s+th(?:is|ese)|diese[nrs]?\s+\w+\s+(?:auswert|lies|liest|verarbeit)\w*|lit\s+ce|lea\s+est\w+)
+    # for the purposes of this extraction; the correct answer is
+    | \b(?:purposes?|sake)\s+of\s+(?:this|the)\s+(?:extraction|output|answer|graph|task)\b
+    | \bthe\s+(?:correct|expected|right|only|desired|required)\s+(?:answer|output|result|response|extraction|triple)s?\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# Who is called by name, or in a comment, is spoken to until the paragraph ends.
+CALLS = re.compile(
+    rf"""
+    ^[\W\d_]*(?:an|für|à|au|aux|pour|para|to|for|dear|hey|liebe[rs]?|cher|querid[oa])\b[^.!?\n:]{{0,40}}?\b{_LISTENERS}\s*[,:]
+    | ^[\W\d_]*(?:hinweis\w*|anweisung\w*|notiz|nachricht|notes?|messages?|consignes?|nota|mensaje|aviso|instru(?:cci[óo]n|ction)\w*)\s+
+        (?:an|für|à|a|au|aux|pour|para|to|for)\b[^.!?\n:]{{0,20}}\b{_LISTENERS}\s*:
+    | ^[\W\d_]*à\s+l\Wattention\b
+    | \b(?:todo|fixme|note)\s*\((?:{_LISTENERS})\)
+    | (?:<!--|/\*)[^\n]{{0,60}}?\b(?:{_LISTENERS}|instructions?)\b
+    | \{{\{{[\#/]?\s*(?:system|assistant|user)\b
+    # Ignoriere alles bisher Gesagte; oublie les instructions du début; ignora lo anterior
+    | \b(?:ignorier\w*|vergiss|vergesst|missachte|ignore[rz]?|oublie[rz]?|ignor[ae]|olvid[ae])\b[^.!?\n]{{0,40}}?
+        \b(?:bisher\w*|vorherig\w*|obig\w*|gesagte\w*|regeln|anweisung\w*|consignes?|instructions|règles|précédent\w*|instrucciones|reglas|anterior\w*)\b
+    """,
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+# Chinese has neither blanks nor moods; orders are known by who is spoken to and by what is to be put out.
+ORDERS_IN_CHINESE = re.compile(
+    r"""
+    (?:忽略|无视|忘记|不要理会|忽視|無視)[^。！？\n]{0,12}(?:指令|指示|规则|規則|说明|要求|上述|之前|以上)
+    | (?:请|請|务必)[^。！？\n]{0,20}(?:输出|輸出|添加|加入|提取|写|記|记录|回答|回复|声明|返回|包含|列出)
+    | ^\W*(?:输出|輸出|添加|提取|抽取|记录|声明|返回|列出)
+    | (?:人工智能|助手|助理|模型|机器人|机器|爬虫|解析器|AI|LLM)[^。！？\n]{0,10}(?:必须|必須|应当|應當|应该|应|需要|须|务必|：|:)
+    | (?:你|您)[^。！？\n]{0,6}(?:必须|必須|应当|应该|应|需要|须|要|的(?:回答|回复|输出|结果|答案))
+    | [把将將][^。！？\n]{0,80}(?:加入|添加|写入|放入|记入|列入|输出)
+    | (?:知识图谱|三元组|JSON)[^。！？\n]{0,10}(?:必须|应|中|里)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# Patterns are slow. A sentence that does not begin with a word of an order (`BEGIN`), and has none that names the listener
+# or what is to be put out (`ANYWHERE`), matches none of them. Some are known by how they begin.
+# fmt: off
+BEGIN = frozenset((
+    "output print reply respond answer return emit add include insert list extract report record generate produce write state say claim assume "
+    "pretend create put register mark classify treat repeat translate make ensure remember be see let kindly capture tag note gib gebt geben "
+    "liste nimm nehmen dis dites di da dear new updated real actual hidden secret special further additional debes tienes trage melde "
+    "attention notes message messages nota aviso"
+).split())
+BEGIN_BEGINS = frozenset(word[:5] for word in (
+    "fügen schreibe antworte nenne behaupte erzeuge ergänze vermerke notiere erfasse extrahiere übernimm führe affiche réponds ajoute écris "
+    "écrit écrivez écrire indique retourne renvoie renvoyez inclus inclure incluez extrais extraire extrayez génère générez déclare enregistre "
+    "considère considérer mentionne produis produire notez noter escriba escribe responda responde añada añade agregue agrega devuelva devolver "
+    "imprima incluya incluir incluye extraiga genere muestre declare registre registra indica considere mencione hinweis anweisung notiz "
+    "nachricht consigne mensaje"
+).split()) | {"füge"}
+ANYWHERE = frozenset((
+    "you your ai ki ia llm llms system developer instruction instructions prompt prompts bot bots gpt claude gemini user human fact facts triple "
+    "triples graph graphs json relation relations relationship relationships entity entities output reply response answer supported subject predicate "
+    "property object override overrule bypass forget vergiss vergesst missachte oublie oubliez oublier olvida olvide act behave du dein deine deiner "
+    "deinem deinen ihr eure euer sie ton ta tes votre vos vous tu tus usted ustedes wer quiconque quien whoever anyone correct expected desired "
+    "required purposes purpose sake beziehung tripel fakt fakten todo fixme developer machine machines knowledge"
+).split())
+ANYWHERE_BEGINS = frozenset(("assi", "asis", "mode", "modè", "extr", "pars", "craw", "scra", "masc", "máqu", "chat", "igno", "disr", "jail", "spra", "summ", "proc",
+                              "anal"))
+# fmt: on
+MARKS = ("a.i.", "<|", "[inst", "[/inst", "<<", "</", "##", "<!--", "/*", "{{", "{", "[")

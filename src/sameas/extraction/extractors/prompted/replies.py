@@ -1,0 +1,185 @@
+"""What a model may answer: the JSON schemas that are sent, and the same forms to check every reply with.
+
+Rule: no enumerations, because providers limit their number; classes, properties and things are integers. A schema is
+a wish: whatever comes back is decoded here again, and what does not fit is an error with words that can be sent back.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Annotated, Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from sameas.identity.errors import SameasError
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_LONGEST_NAME = 1000
+_MANY = 500
+_SAID = 200
+# Each one that begins no object may be read to the end of the reply.
+_BRACES_TRIED = 64
+_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*(.*?)\s*```\s*\Z", re.DOTALL)
+
+Name = Annotated[str, Meta(max_length=_LONGEST_NAME)]
+Sure = Annotated[float, Meta(ge=0, le=100)]
+
+
+class Rated(Protocol):
+    """What a model may say how sure it is of."""
+
+    @property
+    def confidence(self) -> float | None: ...
+
+
+def percent_of(items: Iterable[Rated]) -> Callable[[Rated], float | None]:
+    """How sure the model is of each item of a reply, in percent.
+
+    It was asked for percents. A reply in which nothing is above 1 gives shares instead, as models often do.
+    """
+    said = [one.confidence for one in items if one.confidence is not None]
+    scale = 100 if said and max(said) <= 1 else 1
+    return lambda one: None if one.confidence is None else one.confidence * scale
+
+
+class NamedEntity(msgspec.Struct, frozen=True):
+    """A name as it stands in the text, and the number of its class."""
+
+    name: Name
+    type: int
+    confidence: Sure | None = None
+
+
+class EntityReply(msgspec.Struct, frozen=True):
+    """The answer to `entities`."""
+
+    entities: Annotated[tuple[NamedEntity, ...], Meta(max_length=_MANY)]
+    values: Annotated[tuple[Name, ...], Meta(max_length=_MANY)] = ()
+
+
+class NumberedRelation(msgspec.Struct, frozen=True):
+    """A fact between two of the listed things."""
+
+    subject: int
+    property: int
+    object: int
+    confidence: Sure | None = None
+
+
+class RelationReply(msgspec.Struct, frozen=True):
+    """The answer to `relations`."""
+
+    relations: Annotated[tuple[NumberedRelation, ...], Meta(max_length=_MANY)]
+
+
+class NamedRelation(msgspec.Struct, frozen=True):
+    """A fact between two names, or a name and a value, as they stand in the text."""
+
+    subject: Name
+    property: int
+    object: Name
+    confidence: Sure | None = None
+
+
+class JointReply(msgspec.Struct, frozen=True):
+    """The answer to `joint`."""
+
+    entities: Annotated[tuple[NamedEntity, ...], Meta(max_length=_MANY)]
+    relations: Annotated[tuple[NamedRelation, ...], Meta(max_length=_MANY)]
+
+
+class GroundingReply(msgspec.Struct, frozen=True):
+    """The answer to `grounding`."""
+
+    supported: Annotated[tuple[int, ...], Meta(max_length=_MANY)]
+
+
+class BadReplyError(SameasError, ValueError):
+    """A reply does not have the form that was asked for; the message can be sent back to the model."""
+
+
+@cache
+def schema_of(kind: type[T], *, with_confidence: bool = False) -> dict[str, Any]:
+    """The JSON schema that is sent: closed objects, everything required, as the strictest providers want it.
+
+    It is the same object each time, so that what is made of it is made once: leave it as it is.
+    """
+    properties: dict[str, dict[str, Any]] = {}
+    integer, string = {"type": "integer"}, {"type": "string"}
+    sure = {"confidence": integer} if with_confidence else {}
+    entity = _closed({"name": string, "type": integer, **sure})
+    if kind is EntityReply:
+        properties = {"entities": _list_of(entity), "values": _list_of(string)}
+    elif kind is RelationReply:
+        relation = _closed({"subject": integer, "property": integer, "object": integer, **sure})
+        properties = {"relations": _list_of(relation)}
+    elif kind is JointReply:
+        relation = _closed({"subject": string, "property": integer, "object": string, **sure})
+        properties = {"entities": _list_of(entity), "relations": _list_of(relation)}
+    elif kind is GroundingReply:
+        properties = {"supported": _list_of(integer)}
+    else:
+        raise TypeError(f"{kind.__name__} is no reply")
+    return _closed(properties)
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def read_reply(text: str, kind: type[T]) -> T:
+    """The reply as an object; raises `BadReplyError`.
+
+    A fence of back-ticks around it is taken off, and numbers may come as texts: both are common and harmless. So are
+    words before and after it, as long as one object among them has the form that was asked for, and no other one does.
+    """
+    fenced = _FENCED.match(text)
+    body = (fenced[1] if fenced else text).strip()
+    if not body:
+        raise BadReplyError("it was empty")
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        among = _among_words(body, kind)
+        if among is not None:
+            return among
+        raise BadReplyError(f"it is not JSON: {_short(error)}") from error
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise BadReplyError(f"it has not the form that was asked for: {_short(error)}") from error
+
+
+def _among_words(text: str, kind: type[T]) -> T | None:
+    """The one object of this form in a text; None where there is none, or where two differ."""
+    found: T | None = None
+    at, decoder = text.find("{"), json.JSONDecoder()
+    for _ in range(_BRACES_TRIED):
+        if at < 0:
+            return found
+        try:
+            value, end = decoder.raw_decode(text, at)
+            one = msgspec.convert(value, kind, strict=False)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        if found is not None and one != found:
+            return None
+        found, at = one, text.find("{", end)
+    return None
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:_SAID]

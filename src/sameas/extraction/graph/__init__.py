@@ -1,0 +1,1 @@
+"""What is found and what is believed: mentions and claims, guard, stance, resolution, grounding."""

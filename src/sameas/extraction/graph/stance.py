@@ -1,0 +1,284 @@
+"""Whether a sentence states a relation, or denies, doubts, plans or asks about it: one judgement for all extractors.
+
+Rule: what stands between the ends of a claim, what governs them before and what takes them back after decides. A
+doubt is enough: a claim that may be one goes to the ledger with its reason, not into the graph. Negation in a clause
+beside it does not count. `not only` denies nothing, and `went on to found` is a fact.
+"""
+
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from sameas.extraction.graph import stance_words
+from sameas.extraction.text.chunking import find_sentence
+from sameas.extraction.text.document import Span
+
+Stance: TypeAlias = Literal["", "negated", "hedged", "no_longer"]
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_OVER_BETWEEN, _OVER_EARLIER = _any_of(stance_words.OVER_BETWEEN), _any_of(stance_words.OVER_BEFORE)
+_OVER_LATER, _DENIED_LATER = _any_of(stance_words.OVER_AFTER), _any_of(stance_words.NEGATED_AFTER)
+_DENIED_BETWEEN, _DENIED_EARLIER = _any_of(stance_words.NEGATED_BETWEEN), _any_of(stance_words.NEGATED_BEFORE)
+_DOUBTED_BETWEEN, _DOUBTED_EARLIER = _any_of(stance_words.HEDGED_BETWEEN), _any_of(stance_words.HEDGED_BEFORE)
+_DOUBTED_LATER = _any_of(stance_words.HEDGED_AFTER)
+# "Anna follows Otto as chief", "Before Anna, Otto was chief", "Otto trat als Chef von Acme zurück": Otto is no longer.
+_FOLLOWED = re.compile(r"\b(?:follow(?:s|ed|ing)|folgt\w*(?:\s+auf)?)\s+\Z", re.IGNORECASE)
+_IN_OFFICE = re.compile(r"\A\s+(?:as|als|comme|como)\b", re.IGNORECASE)
+_BEFORE_SOMEBODY = re.compile(
+    r"^\W*(?:Before|Prior to|Vor|Avant|Antes de)\s+(?!(?:Christmas|Easter|Weihnachten|Ostern|Noël|Navidad)\b)"
+    r"(?:[^\W\d_a-z][\w.'-]*\s*){1,4}(?:,|\bwar|\bhatte)\s*\Z"
+)
+_WAS = re.compile(
+    r"\A\s*(?:was|were|had|led|ran|war|hatte|était|avait|dirigeait|era|fue|tenía|dirigía)\b(?!\s+\w+ed\s+by\b)"
+)
+_STEPPED = re.compile(r"\btr(?:at|aten|itt)\b", re.IGNORECASE)
+_BACK = re.compile(r"\A(?:\s+\w+){0,3}\s+zurück\b", re.IGNORECASE)
+# "wird Bolt kaufen" is a plan, "wird von Anna geleitet" is so.
+_BECOMES = re.compile(r"\bw(?:ird|erden)\b(?!.*\b(?:von|vom|durch)\b)", re.IGNORECASE)
+_INFINITIVE = re.compile(
+    r"\A(?:\s+\w+){0,3}\s+(?!\w*ge)(?!\w*(?:ieben|treten|liehen|halten|boten)\b)[a-zäöüß]+e[rl]?n\W*\Z"
+)
+_OF_THE_PAST = re.compile(
+    r"\b(?:former|previous|formerly|früher|ehemalig|ancien|anterior|antigu[oa]|dismissed)", re.IGNORECASE
+)
+# "left York to become chief of Acme", "acquired its former rival Bolt": the leaving and the past are another's.
+_LEFT_FOR = re.compile(r"\b(?:left|quit)\b[^,;]*?\bto\s+(?=become|join|lead|run|head|found)", re.IGNORECASE)
+
+_NO_LONGER = re.compile(
+    r"\b(?:no longer|any ?more|any longer|nicht mehr|former|formerly|erstwhile|one-?time|used to|ceased to|stopped"
+    r"|ehemalig\w*|vormals|ancien(?:ne)?s?|anciennement|antigu[oa]|ya\s+no|ne\s+\S+\s+plus)\b|\bex-"
+    r"|\b(?:fired|dismissed|sacked|ousted|deposed|resign(?:s|ed|ing)|step(?:s|ped|ping)\s+down|left|quit"
+    r"|(?:was|were|been|is|are|be)\s+(?:replaced|succeeded|removed|stripped|relieved)|sold\s+(?:off|its|their|his|her)"
+    r"|entlassen|zurückgetreten|abgelöst|licenci\w+|démissionn\w+|destituid[oa]|dimiti[óo])\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\b(?:not(?!\s+only\b)|never|neither|nor|no(?!\.)|nobody|none|nothing|without|instead of|rather than|hardly|barely"
+    r"|scarcely|cannot|den(?:y|ie[sd]|ying)|refus(?:e[sd]?|ing)|declin(?:e[sd]?|ing)\s+to\s+[a-z]|fail(?:s|ed|ing)?\s+to"
+    r"|rejected|unable|nicht|kein\w*|nie|niemals|ohne|weder|ne|pas|jamais|sans|nunca|jamás|sin|non(?!-)|senza"
+    r"|niet|geen|nooit)\b|n't\b|\bn'",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(
+    r"\b(?:(?-i:may)|might|could|would|should|shall|will|can|must|ought|plan(?:s|ned|ning)?|intend(?:s|ed|ing)?"
+    r"|want(?:s|ed)?|wish(?:es|ed)?|hop(?:es?|ed|ing)|expect(?:s|ed|ing)?|consider(?:s|ed|ing)?|seeks?|seeking|sought"
+    r"|aim(?:s|ed|ing)?|try|tries|tried|trying|attempt(?:s|ed|ing)?|offer(?:s|ed|ing)?\s+to|bid|propos(?:es?|ed|ing)"
+    r"|prepar(?:es?|ed|ing)|agree[sd]?\s+to|about\s+to|set\s+to|due\s+to|in\s+talks|going\s+to|threaten(?:s|ed)?"
+    r"|likely|unlikely|possibl[ey]|potential(?:ly)?|perhaps|maybe|probabl[ey]|presumably|apparently|allegedly|reportedly"
+    r"|supposedly|purported(?:ly)?|alleged|supposed|rumou?red|believed|thought|said\s+to|reported\s+to|claim(?:s|ed|ing)?"
+    r"|speculat\w+|suspected|accused|appear(?:s|ed)?\s+to|seem(?:s|ed)?\s+to|if|whether|unless|future|prospective"
+    r"|would-be|aspiring|designate|incoming|hypothetical|being|könnten?|würden?|möchten?"
+    r"|soll(?:en|te|ten)?|plant(?=\s*,|\s+(?:den|die|das|ein\w*|für|mit|seit|zu)\b)|falls(?=\s+(?:der|die|das|es|sie|er)\b)"
+    r"|wenn|ob|vielleicht|angeblich|möglicherweise|künftig\w*|pourrai\w*|voudrai\w*"
+    r"|devrai\w*|peut-être|envisage|podrían?|quizás?|planea)\b|\b'(?:d|ll)\b",
+    re.IGNORECASE,
+)
+# "went on to found": the infinitive tells what happened.
+_TO = re.compile(r"\bto\s+(?:(?:be|have|have\s+been|\w+ly)\s+)*\Z", re.IGNORECASE)
+_IT_HAPPENED = re.compile(
+    r"\b(?:went\s+on|goes\s+on|managed|proceeded|came|began|begins|started|starts|continue[sd]?|help(?:s|ed)?|first|last"
+    r"|happy|proud)\s+to\s+(?:(?:be|have|have\s+been|\w+ly)\s+)*\Z",
+    re.IGNORECASE,
+)
+_ALMOST = re.compile(r"\b(?:almost|nearly|beinahe|fast|presque|casi)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
+_DENIED_BEFORE = re.compile(
+    r"\b(?:not|nicht)\s+(?:the\s+|die\s+|der\s+|das\s+)?\Z|\b(?:neither|weder)\b[^,;]*\Z"
+    r"|\b(?:den(?:y|ie[sd]|ying)|not\s+true|untrue|false|disput\w+|refut\w+|no\s+evidence|not\s+the\s+case)\b[^;]*\Z",
+    re.IGNORECASE,
+)
+_DOUBTED_BEFORE = re.compile(
+    r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls|wenn|sofern|angenommen)\b[^;]*\Z"
+    r"|\b(?:legend|myth|fiction|in\s+(?:the|a|his|her)\s+(?:film|movie|novel|book|story|series|play|game)(?!\s+(?:industry|business|market|sector)))\b[^;]*\Z"
+    r"|^\W*(?:had|were|should|did|does|do)\s+(?:the\s+)?\Z"
+    r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim\w*|alleg\w+|believ\w+|think\w*|thought"
+    r"|speculat\w+|suspect\w*|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
+    r"|(?-i:may)|might|should|will|plan(?:s|ned|ning)?|wish\w*|want\w*|propos\w+|predict\w*|forecast\w*|vielleicht"
+    r"|angeblich|ob)\b[^;]*\Z"
+    r"|\b(?:according\s+to|laut|selon|según)\s+"
+    r"(?!its\b|their\b|the\s+(?:company|firm)\b|seine\w*\b|ihre\w*\b|sus?\b)[^;]*\Z",
+    re.IGNORECASE,
+)
+# "Anna replaced Otto as chief": Otto is no longer. "Until 2019, ...". "Before Anna, the chief was ...".
+_OVER_BEFORE = re.compile(
+    r"\b(?:replac(?:es?|ed|ing)|succeed(?:s|ed|ing)|(?:took|takes|taking)\s+over\s+from|oust(?:s|ed|ing)|löste|ersetzte?"
+    r"|remplac\w+|reemplaz\w+|sustituy\w+)\s+(?:the\s+|den\s+|die\s+|le\s+|la\s+|a\s+)?\Z"
+    r"|\b(?:former|erstwhile|one-?time|ehemalige\w*|vormalige\w*|ancien(?:ne)?|antigu[oa])\s+(?:[\w-]+\s+){1,4}"
+    r"(?:of|at|for|von|der|des|de|du|del)\s+(?:the\s+)?\Z"
+    r"|^\W*(?:until|till|up\s+to|bis|jusqu'(?:en|à|au)|hasta)\b"
+    r"|^\W*(?:before|prior\s+to|vor|avant|antes\s+de)\s+[^,;]{1,60},\s*(?:the|its|their|his|her|der|die|das|le|la|el)\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\bis\s+(?:false|untrue|wrong|not\s+true)\b|\bwas\s+(?:false|denied|untrue)\b|\bfell\s+through\b", re.IGNORECASE
+)
+_DOUBTED_AFTER = re.compile(
+    r"\b(?:allegedly|reportedly|supposedly|rumou?r\w*|unless|angeblich)\b|\b(?:only\s+)?if\b|,\s*perhaps\b|\bis\s+unlikely\b",
+    re.IGNORECASE,
+)
+_OVER_AFTER = re.compile(
+    r"\A\W*(?:\w+\s+){0,2}(?:any ?more|no longer|any longer|nicht mehr|until|till|bis|jusqu'(?:en|à|au)|hasta)\b"
+    r"|\A\W*(?:from\s+\d{4}\s+(?:to|until|till|through)|between\s+\d{4}\s+and|von\s+\d{4}\s+bis|de\s+\d{4}\s+[àa])\s+\d{4}\b",
+    re.IGNORECASE,
+)
+# "The company that acquired Instagram is based in ...": what follows is said of the company.
+_IN_ANOTHERS_CLAUSE = re.compile(
+    r"\b(?:that|which|who)\s+(?:(?:has|had|have|later|once|also)\s+)*(?!the\b|an?\b|its\b|their\b|his\b|her\b|our\b)[a-z]+"
+    r"\s+(?:the\s+)?\Z"
+)
+# "Acme, based in Austin, Texas, bought Bolt": who bought is named before the aside.
+_TAIL_OF_ASIDE = re.compile(r",\s*(?:\w+\s+){0,2}(?:in|at|near|of|from|aus|bei|à|en|de|dans)\s+[^\W\d_a-z][^,;]*,\s*\Z")
+_VERB_AFTER_ASIDE = re.compile(r"\A,\s*[^\W\d_A-Z]")
+_MAIN_VERB = re.compile(r"\A,?\s*(?:is|was|are|were|has|had)\b")
+# "20 people fewer than the other": how far two apart, not how many.
+_COMPARED = re.compile(
+    r"\A\s*(?:[\w-]+\s+){0,2}(?:(?:fewer|less|more)\s+(?:[\w-]+\s+){0,2}than|\w{3,}er\s+than|(?:weniger|mehr)\s+als|de\s+(?:moins|plus)\s+qu[e']"
+    r"|(?:menos|más)\s+que)\b|\A\s*than\b",
+    re.IGNORECASE,
+)
+_COMPARED_WITH = re.compile(
+    r"\b(?:(?:fewer|less|more)\s+(?:[\w-]+\s+){0,2}than|\w{3,}er\s+than|(?:weniger|mehr)\s+als|(?:moins|plus)\s+qu[e']|(?:menos|más)\s+que)"
+    r"\s+(?:the\s+|der\s+|die\s+|das\s+|le\s+|la\s+|el\s+)?\Z",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"[?？؟]\W*\Z")
+
+
+def stance_of(lead: str, inner: str, trail: str, *, group: str = "") -> Stance:
+    """What a sentence does with a claim; empty if it states it.
+
+    `lead` is what stands before the claim's first end, `inner` what stands between its ends, the cue left out, `group`
+    the words right before a verb, and `trail` the rest of the sentence.
+    """
+    first, second, third = _between(inner), _before(lead), _after(trail)
+    answers: tuple[Stance, ...] = ("no_longer", "negated", "hedged")
+    for answer in answers:
+        if answer in (first, second, third):
+            return answer
+    return "hedged" if _ALMOST.search(group) or (_TO.search(group) and not _IT_HAPPENED.search(group)) else ""
+
+
+# The same few words stand between most ends.
+@lru_cache(maxsize=4096)
+def _between(inner: str) -> Stance:
+    if _NO_LONGER.search(inner) or _OVER_BETWEEN.search(inner):
+        return "no_longer"
+    if _NEGATED.search(inner) or _DENIED_BETWEEN.search(inner):
+        return "negated"
+    return "hedged" if _HEDGED.search(inner) or _DOUBTED_BETWEEN.search(inner) else ""
+
+
+@lru_cache(maxsize=4096)
+def _before(lead: str) -> Stance:
+    if _OVER_BEFORE.search(lead) or _OVER_EARLIER.search(lead):
+        return "no_longer"
+    if _DENIED_BEFORE.search(lead) or _DENIED_EARLIER.search(lead):
+        return "negated"
+    return "hedged" if _DOUBTED_BEFORE.search(lead) or _DOUBTED_EARLIER.search(lead) else ""
+
+
+@lru_cache(maxsize=4096)
+def _after(trail: str) -> Stance:
+    if _OVER_AFTER.search(trail) or _OVER_LATER.search(trail):
+        return "no_longer"
+    if _DENIED_LATER.match(trail) or _TAKEN_BACK.search(trail):
+        return "negated"
+    doubted = _DOUBTED_AFTER.search(trail) or _DOUBTED_LATER.search(trail) or _QUESTION.search(trail)
+    return "hedged" if doubted else ""
+
+
+# A clause set between commas or brackets speaks of the thing before it, not of what the sentence says.
+_ASIDE = re.compile(
+    r",\s*(?:which|who|whose|whom|where|der|die|das|dessen|deren|qui|dont|que|cuyo|cuya|once|formerly|previously|früher"
+    r"|einst|ehemals|(?:une?\s+)?ancien(?:ne)?|autrefois|jadis|antes|antigu[oa]|(?:a|the)\s+former)\b[^,;]*,|\([^()]*\)",
+    re.IGNORECASE,
+)
+# What begins a clause of its own after a claim's ends: what it denies is another matter.
+_NEXT_CLAUSE = re.compile(
+    r"[;:]|,\s*(?:but|and|while|although|though|which|who|whereas|aber|und|während|obwohl|mais|et|pero|y|aunque)\b"
+    r"|\b(?:but|although|though|whereas|aber|obwohl|mais|pero|aunque)\b",
+    re.IGNORECASE,
+)
+# "did not buy A but supplies B", "may buy A and sold B": a finite verb after the conjunction says something of its own.
+_OWN_VERB = re.compile(
+    r"(?:,\s*|\s)(?:but|and|aber|und|mais|et|pero|y)\s+(?:(?:also|later|then|instead|now|has|had|\w+ly)\s+)*"
+    r"(?:\w+(?:s|ed|te|ó)|is|was|are|were|has|had|bought|sold|built|led|ran|won|wrote|made|took|became|held)\b",
+    re.IGNORECASE,
+)
+
+
+def claim_stance(
+    text: str, sentences: tuple[Span, ...], first: Span, last: Span, *, words: Iterable[str], is_value: bool = False
+) -> Stance:
+    """What a text does with a claim whose ends stand at two places; `words` are the property's own, and judge nothing.
+
+    Ends in two sentences are joined by a pronoun or a title: then the sentence of the later one decides. That a state
+    is over takes nothing from the date at which it began (`is_value`).
+    """
+    if first.start > last.start:
+        first, last = last, first
+    sentence = sentences[find_sentence(sentences, last.start)]
+    if first.start < sentence.start:
+        lead, inner = "", text[sentence.start : last.start]
+    else:
+        lead, inner = text[sentence.start : first.start], text[first.end : last.start]
+    trail = text[last.end : sentence.end]
+    if (
+        (_COMPARED.match(trail) if is_value else _COMPARED_WITH.search(inner))
+        or (_IN_ANOTHERS_CLAUSE.search(lead) and _MAIN_VERB.match(inner))
+        or (_TAIL_OF_ASIDE.search(lead) and _VERB_AFTER_ASIDE.match(inner))
+        or _QUESTION.search(text[sentence.start : sentence.end])
+    ):
+        return "hedged"
+    own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word)
+    if (
+        (_FOLLOWED.search(lead) and _IN_OFFICE.match(inner))
+        or (_BEFORE_SOMEBODY.search(lead) and (lead.rstrip().endswith(("war", "hatte")) or _WAS.match(inner)))
+        or (_STEPPED.search(inner) and _BACK.match(trail))
+    ):
+        return "no_longer"
+    if _BECOMES.search(inner) and _INFINITIVE.match(trail):
+        return "hedged"
+    inner = _LEFT_FOR.sub(" ", _last_verb(_ASIDE.sub(" ", inner)))
+    if own:
+        inner = re.sub(rf"\b((?:{own})\s+(?:\w+\s+){{0,2}})former\s", r"\1", inner, flags=re.IGNORECASE)
+        inner = re.sub(rf"\b(?:{own})\b", " ", inner, flags=re.IGNORECASE)
+    stance = stance_of(_last_clause(lead), inner, _first_clause(trail))
+    # A former name is one: a property of the past speaks of what is over.
+    if stance == "no_longer" and own and _OF_THE_PAST.search(own):
+        return ""
+    return "" if is_value and stance == "no_longer" and not _NO_LONGER.search(inner) else stance
+
+
+def _last_verb(inner: str) -> str:
+    begins = [match.start() for match in _OWN_VERB.finditer(inner)]
+    return inner[begins[-1] :] if begins else inner
+
+
+def _last_clause(lead: str) -> str:
+    ends = [match.end() for match in _NEXT_CLAUSE.finditer(lead)]
+    return lead[ends[-1] :] if ends else lead
+
+
+def _first_clause(trail: str) -> str:
+    """Up to the next clause; whether it is a question is seen at the very end."""
+    end = _NEXT_CLAUSE.search(trail)
+    if end is None:
+        return trail
+    return trail[: end.start()] + ("?" if _QUESTION.search(trail) else "")
+
+
+def clause_around(text: str, sentence: Span, first: Span, last: Span) -> Span:
+    """The part of a sentence that says something of two places: without the clauses before and after them."""
+    low, high = min(first.start, last.start), max(first.end, last.end)
+    start = max((match.end() for match in _NEXT_CLAUSE.finditer(text, sentence.start, low)), default=sentence.start)
+    after = _NEXT_CLAUSE.search(text, high, sentence.end)
+    end = after.start() if after is not None else sentence.end
+    said = text[start:end]
+    return Span(start + len(said) - len(said.lstrip()), start + len(said.rstrip()))

@@ -1,0 +1,112 @@
+"""The words that take a statement back, by what they do and where they stand, in English, German, French and Spanish.
+
+Each is a regular expression that ignores case. `BETWEEN` stands between the ends of a claim, `BEFORE` before the first,
+`AFTER` after the last.
+"""
+
+OVER_BETWEEN = (
+    r"['\u2019]s\s+(?:time|tenure|term|reign|stint)\s+as\b",
+    r"\b(?:once|previously|in the past|outgoing|departing|predecessor\s+(?:of|as)|the late|vacated|then-\w+)\b",
+    (
+        r"\b(?:retire[sd]?\s+(?:as|from)|(?:hand(?:s|ed)|hands)\s+over|part(?:s|ed)\s+(?:ways|company)|vot(?:es|ed)\s+out"
+        r"|mov(?:es|ed)\s+(?:away|out)|g[ai]ve[sn]?\s+up|(?:lost|clos(?:es|ed)|shut)\s+(?:its|his|her|their))\b"
+    ),
+    (
+        r"\bfrüher\w*|\b(?:einst\w*|damals(?!\s+\d)|damalig\w*|ehemals|bis\s+(?:\d{4}|zum|zur|januar|februar|märz|april|mai|juni|juli"
+        r"|august|september|oktober|november|dezember))\b"
+    ),
+    (
+        r"\b(?:autrefois|jadis|naguère|quitt(?:é|a|e|ent)|cess(?:é|a|e)\s+d|étai(?:t|ent)\s+alors"
+        r"|(?:été|est|fut|sont)\s+remplacée?s?)\b"
+    ),
+    (
+        r"\b(?:antes(?!\s+de)|antiguamente|anteriormente|anterior|despedid[oa]|(?:fue|es|ha\s+sido)\s+(?:reemplaz|sustitu)\w+"
+        r"|dej(?:ó|aron)(?!\s+un)|ex(?=\s)|renunció\s+como)\b"
+    ),
+    r"\bex(?:direct|president|ministr|alcald|jef[ea])\w*",
+)
+OVER_BEFORE = (
+    (
+        r"^\W*(?:in the past|formerly|previously|früher|einst|damals|ehemals|autrefois|jadis|naguère|antiguamente"
+        r"|anteriormente|en el pasado|antes(?!\s+de))\b(?:,\s*)?[^,;]*\Z"
+    ),
+    r"^\W*once\s+[^,;]*\Z",
+    r"\b(?:succ[éè]d\w*\s+à|sucedi(?:ó|eron)\s+a|sucede\s+a)\s+\Z",
+    r"\b(?:fired|dismissed|sacked|removed|entließ\w*|despidió|destituyó)\s+(?:[\w-]+\s+){0,3}\Z",
+    r"\b(?:frühere\w*|damalige\w*|then|outgoing|late|anterior)\s+(?:[\w-]+\s+){1,4}(?:of|at|for|von|der|des|de|del)\s+(?:the\s+)?\Z",
+    r"\bex(?:-|\s|(?=direct|president|ministr|alcald|jef))[a-zé]+\s+(?:of|at|von|de|du|del|der)\s+(?:the\s+|la\s+|l')?\Z",
+    r"\bpredecessor\s+of\b[^;]*\Z",
+)
+OVER_AFTER = (
+    r"\bhas\s+since\s+(?:moved|left|closed|died|retired|resigned)\b|\bbefore\s+(?:moving|leaving|resigning|retiring)\b",
+    r"\A(?:\s+\w+){0,4}\s+(?:entlassen|zurückgetreten|abberufen|abgesetzt|ausgeschieden)\b",
+)
+NEGATED_BETWEEN = (
+    (
+        r"\b(?:nowhere|far\s+from|anything\s+but|everywhere\s+but(?=\s)|call(?:s|ed)\s+off|walk(?:s|ed)\s+away"
+        r"|(?:blocked|prevented|barred|banned|kept)\s+from|rul(?:es|ed|ing)\s+out|(?:lost|missed)\s+(?:the|its|a)\s+chance"
+        r"|avoid(?:s|ed|ing)?|(?:abandon|cancel|scrap|withdr)\w*\s+(?:its|the|their|his|her|from)|pull(?:s|ed)\s+out)\b"
+    ),
+    (
+        r"\b(?:bestreitet(?=\s*,|\s+(?:den|die|das|jede)\b)|bestritt\w*|dementier\w+|verzicht\w+|ablehn\w+|lehn\w+\s+(?:es\s+)?ab|scheiter\w+|weiger\w+"
+        r"|keineswegs|mitnichten|statt)\b"
+    ),
+    r"\b(?:ni|faux|dément\w*|nient|renonc\w+|refus\w+|échou\w+|abandonn\w+)\b",
+    r"\b(?:tampoco|falso|nieg\w+|negó|desm(?:ien|int)\w+|renunci\w+|rechaz\w+)\b",
+)
+NEGATED_BEFORE = (
+    r"^\W*(?:under\s+no|at\s+no|in\s+no|by\s+no|never|nobody|no\s+one)\b[^,;]*\Z|^\W*far\s+from\b[^;]*\Z",
+    r"\b(?:instead\s+of|rather\s+than|anstelle\s+von|statt|au\s+lieu\s+de|en\s+lugar\s+de|en\s+vez\s+de)\s+\Z",
+    r"\b(?:nicht|kein\w*|falsch|unwahr|erfunden|bestr(?:eitet|itt\w*)|dementier\w+)\b[^;]*\bdass\b[^;]*\Z",
+    r"\b(?:il\s+est\s+faux|faux\s+que|es\s+falso|no\s+(?:es|hay)\s)[^;]*\Z|^\W*ni\s+[^,;]*\Z",
+)
+NEGATED_AFTER = (r"\A(?:\s+(?!und\b|aber\b|sondern\b|war\b|ist\b|sind\b)\w+){0,3}\s+(?:nicht|nie|niemals)\b",)
+HEDGED_BETWEEN = (
+    (
+        r"\b(?:it\s+(?:is|was)\s+said|seem(?:s|ed)?|tipped|poised|mull(?:s|ed|ing)|eyeing|weigh(?:s|ing)\s+(?:a|an|up|whether)"
+        r"|(?:some|people|sources|they)\s+say)\b"
+    ),
+    (
+        r"\b(?:wohl|vermutlich|wahrscheinlich|offenbar|anscheinend|mutmaßlich\w*|womöglich|erwäg\w+|beabsichtig\w+|versuch\w+"
+        r"|hofft|hätten?|wären?|dürften?|solle|wolle|wollen|wollte\w*)\b|(?-i:\b(?:habe|sei|will)\b)"
+    ),
+    (
+        r"\b(?:veut|veulent|voulai\w+|souhait\w+|(?:va|vont)\s+\w+(?:er|ir|re)|(?:au|se)rai(?:t|ent)|probablement|apparemment"
+        r"|prétendument|\w*[éèêç]\w*era(?:ient|it|ont)?)\b"
+    ),
+    (
+        r"\b(?:quier\w+|dese[ao]n?|vana?\s+a|va\s+a|(?:habr|ser)ían?|esperan?\s+\w+r|(?:proba|posi)blemente|tal\s+vez|al\s+parecer"
+        r"|supuestamente|presuntamente|\w{2,}(?:ará|erá|irá)n?)\b"
+    ),
+)
+HEDGED_BEFORE = (
+    r"\bin\s+th(?:is|at)\s+(?:film|movie|novel|book|story|series|play|tale)\b[^;]*\Z",
+    r"\b(?:(?:some|sources|people|they|insiders|critics|reports?)\s+(?:say|claim|suggest)|it\s+(?:is|was)\s+said)\b[^;]*\Z",
+    r"\b(?:provided|providing)\s+(?:that\s+)?\Z|^\W*(?:has|have|is|are|was|can|could|will)\s+(?:the\s+)?\Z",
+    r"\bin\s+(?:an?|this|that|its|their|his|her|the)\s+(?:\w+\s+)?(?:episode|dream|tale|comic|sitcom|sketch|scenario)\b(?!\s*\W?\Z)[^;]*\Z",
+    (
+        r"\b(?:film|movie|novel|book|story|series|play|episode|tale|roman|película|novela|serie|historia)\s+(?:tells|imagines|shows"
+        r"|describes|depicts|recounts|erzählt|zeigt|schildert|beschreibt|raconte|montre|imagine|cuenta|narra|muestra|imagina)\b[^;]*\Z"
+    ),
+    (
+        r"\b(?:fictional|fictitious|imaginary|satirical|hoax|april\s+fool|fiktive\w*|erfundene\w*|fictif|fictive|imaginaire"
+        r"|ficticio|ficticia)\b[^;]*\Z"
+    ),
+    r"\b(?:im|in\s+(?:dem|einem|der|einer|seinem|ihrem|diesem))\s+(?:film|roman|buch|märchen|stück|serie|spiel|traum)\b(?!\s*\W?\Z)[^;]*\Z",
+    (
+        r"\b(?:dans|en)\s+(?:le|la|un|une|ce|cette|son|sa|su|el|una)\s+(?:film|roman|livre|série|pièce|conte|rêve|película|novela"
+        r"|serie|cuento|obra|sueño)\b(?!\s*\W?\Z)[^;]*\Z"
+    ),
+    r"\b(?:sage|légende|leyenda)\b[^;]*\Z|^\W*(?:hätte|wäre|würde|sollte)\s",
+    r"\b(?:gerüchten\s+zufolge|dem\s+vernehmen\s+nach|es\s+heißt|vermutlich|wahrscheinlich|möglicherweise|offenbar)\b[^;]*\Z",
+    r"\b(?:on\s+(?:dit|prétend|ignore)|il\s+para[îi]t|des\s+rumeurs|suppos\w+|imagin\w+|peut-être|probablement)\b[^;]*\Z",
+    (
+        r"\b(?:quizás?|tal\s+vez|al\s+parecer|supuestamente|presuntamente|probablemente|se\s+(?:dice|rumorea)|no\s+se\s+sabe"
+        r"|supongamos)\b[^;]*\Z|^\W*si\s[^;]*\Z|\bsi\s+\Z"
+    ),
+)
+HEDGED_AFTER = (
+    r"\bor\s+so\s+it\b|\b(?:critics|sources|some|people|insiders|observers)\s+(?:say|said|allege\w*|claim\w*|suggest\w*)\b",
+    r"\bit\s+(?:is|was)\s+(?:said|claimed|alleged|rumou?red)\b|\bsubject\s+to\s+\w*\s*(?:approval|consent)\b|\bthe\s+joke\s+went\b",
+    r"\b(?:hieß|heißt)\s+es\b|\bdem\s+vernehmen\s+nach\b|\bparaît-il\b|\bal\s+parecer\b",
+)

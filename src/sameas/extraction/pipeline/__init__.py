@@ -1,0 +1,1 @@
+"""From text to graph: seven stages, their settings, checkpoints and outcome."""

@@ -1,0 +1,141 @@
+"""From resolved entities and grounded claims to the relations of the graph, each said once with all of its
+evidence.
+
+Rule: relations and their evidence lie in a scratch database, so that memory does not grow with their number. A relation
+is in memory only while somebody looks at it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+
+import msgspec
+
+from sameas.extraction.graph.model import Claim, Evidence, Rejection, RejectionCode, Relation, Value
+from sameas.extraction.graph.rejections import Ledger
+from sameas.extraction.graph.resolution import Resolution
+from sameas.extraction.graph.scratch import Scratch
+from sameas.extraction.pipeline.stages.grounded import ChunkSupport, Supported
+from sameas.extraction.text.document import Span
+
+_TABLES = (
+    """
+    CREATE TABLE relation (
+        number INTEGER PRIMARY KEY,
+        subject TEXT, predicate TEXT, object TEXT, value TEXT, datatype TEXT, unit TEXT, written TEXT,
+        status TEXT, confidence REAL, confidence_from TEXT,
+        UNIQUE (subject, predicate, object, value, datatype, unit)
+    )
+    """,
+    """
+    CREATE TABLE evidence (
+        relation INTEGER, start INTEGER, stop INTEGER, text TEXT,
+        subject_start INTEGER, subject_stop INTEGER, object_start INTEGER, object_stop INTEGER
+    )
+    """,
+    "CREATE INDEX by_relation ON evidence (relation)",
+)
+# Grounded if it is anywhere; as sure as where it is surest. `min` of the two words is `grounded`.
+_SAY = """
+INSERT INTO relation VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    status = min(status, excluded.status),
+    confidence = max(confidence, excluded.confidence),
+    confidence_from = CASE
+        WHEN (excluded.confidence, excluded.confidence_from) > (confidence, confidence_from)
+        THEN excluded.confidence_from ELSE confidence_from END
+"""
+_SUPPORT = """
+INSERT INTO evidence SELECT number, ?, ?, ?, ?, ?, ?, ? FROM relation
+WHERE subject = ? AND predicate = ? AND object = ? AND value = ? AND datatype = ? AND unit = ?
+"""
+_RELATIONS = """
+SELECT relation.*, start, stop, text, subject_start, subject_stop, object_start, object_stop
+FROM relation CROSS JOIN evidence ON evidence.relation = relation.number
+ORDER BY subject, predicate, object, value, datatype, unit
+"""
+_HEAD = 11
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Relation)}
+
+
+class AssembledRelations(Collection[Relation]):
+    """The relations in the order of their triples, each made with its evidence when its turn comes."""
+
+    def __init__(self) -> None:
+        self._scratch = Scratch(*_TABLES)
+        self.evidence_count = 0
+
+    def add(self, relation: Relation, claim: Claim, evidence: Evidence) -> None:
+        """The relation once more, on this evidence."""
+        triple, written = relation.triple, "" if relation.value is None else relation.value.written
+        self._scratch.do(_SAY, *triple, written, relation.status, relation.confidence, relation.confidence_from)
+        ends = (claim.subject.start, claim.subject.end, claim.object.start, claim.object.end)
+        self._scratch.do(_SUPPORT, evidence.start, evidence.end, evidence.text, *ends, *triple)
+        self.evidence_count += 1
+
+    def __len__(self) -> int:
+        ((count,),) = self._scratch.rows("SELECT count(*) FROM relation")
+        return int(count)
+
+    def __iter__(self) -> Iterator[Relation]:
+        for head, lines in groupby(self._scratch.read(_RELATIONS), key=lambda line: line[:_HEAD]):
+            _, subject, predicate, target, *literal, status, confidence, origin = head
+            rows = [line[_HEAD:] for line in lines]
+            about = {"status": status, "confidence": confidence, "confidence_from": origin}
+            yield Relation(
+                subject=subject,
+                predicate=predicate,
+                object=target,
+                # An object has an id; where there is none, it is a value.
+                value=None if target else Value(*literal),
+                evidence=tuple(Evidence(*place) for place in sorted({row[:3] for row in rows})),
+                subject_spans=tuple(Span(*place) for place in sorted({row[3:5] for row in rows})),
+                object_spans=tuple(Span(*place) for place in sorted({row[5:] for row in rows})),
+                # The default itself has to stand there, not its equal, to be left out of the JSON form.
+                **{name: value for name, value in about.items() if value != _DEFAULTS[name]},
+            )
+
+    def __contains__(self, relation: object) -> bool:
+        return any(one == relation for one in self)
+
+
+def assemble(
+    support: Iterable[ChunkSupport], *, starts: Iterable[int], resolution: Resolution, ledger: Ledger
+) -> AssembledRelations:
+    """One relation for each triple, in the document's offsets; what cannot be one goes to the ledger."""
+    relations = AssembledRelations()
+    for chunk, start in zip(support, starts, strict=True):
+        ledger.add(chunk.rejected, start=start)
+        for one in chunk.supported:
+            claim = one.grounded.claim.shifted(start)
+            evidence = Evidence(one.evidence.start + start, one.evidence.end + start, one.evidence.text)
+            relation = _relation(claim, one, resolution)
+            if isinstance(relation, Relation):
+                relations.add(relation, claim, evidence)
+            else:
+                ledger.add([_refused(claim, evidence, relation)])
+    return relations
+
+
+def _relation(claim: Claim, one: Supported, resolution: Resolution) -> Relation | RejectionCode:
+    end = claim.object
+    subject = resolution.entity_at((claim.subject.start, claim.subject.end), form=claim.subject.form)
+    if subject is None:
+        return "unresolved_end"
+    head = Relation(
+        subject,
+        claim.predicate,
+        status=one.grounded.status,
+        confidence=claim.confidence,
+        confidence_from=claim.confidence_from,
+    )
+    if end.kind == "literal":
+        return msgspec.structs.replace(head, value=Value(end.value, end.datatype, end.unit, end.form))
+    target = resolution.entity_at((end.start, end.end), form=end.form)
+    if target is None:
+        return "unresolved_end"
+    return "self_relation" if target == subject else msgspec.structs.replace(head, object=target)
+
+
+def _refused(claim: Claim, evidence: Evidence, code: RejectionCode) -> Rejection:
+    said = (claim.subject.text, claim.predicate, claim.object.text)
+    return Rejection(evidence.start, evidence.end, code, "relation_extraction", *said)

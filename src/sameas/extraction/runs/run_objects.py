@@ -1,0 +1,360 @@
+"""A run as objects that every machine sees: its journal while it grows, its files when it has ended.
+
+Rule: an attempt has a place of its own, named by its fence, so that a late writer harms nobody; the accepted record
+names the place. A journal is segments, because objects cannot be added to; numbers go on from attempt to attempt, and
+what a replaced worker still writes is not read. The folder of a run is a copy of what is here, made where it is needed,
+and believed by the digests of its metadata.
+
+    runs/{tenant}/{key}/{fence}/events/{first}-{last}   lines of the journal
+    runs/{tenant}/{key}/{fence}/metadata.json           how it stands, while it is under way
+    runs/{tenant}/{key}/{fence}/spending.jsonl          what it has spent so far
+    runs/{tenant}/{key}/{fence}/result                  all files, once it has ended
+    runs/{tenant}/{key}/{fence}/files/{name}            a file that is too large for that
+    started/{tenant}/{time}~{key}                       when a run began, the newest first
+    ontologies/{tenant}/{digest}                        an ontology of some run, by its version
+    reviews/{tenant}/{document}/{id}                    a decision of a reviewer
+"""
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from sameas.extraction.events.journal import JournalLine, JournalTail
+from sameas.extraction.runs.durable_file import write_durably
+from sameas.extraction.runs.folder import RunFolder
+from sameas.extraction.runs.folder_names import Mark, is_key, tenant_folder
+from sameas.extraction.runs.metadata import EVENTS, METADATA, RunMetadata, seconds_of
+from sameas.extraction.runs.sources import TEXT
+from sameas.extraction.runs.spending import SPENDING
+from sameas.objects import Objects, ObjectsUnavailable
+
+_LOG = logging.getLogger("sameas")
+# Seconds between two looks at what a run has to tell; a run that is over sooner is told as a whole.
+_EVERY = 0.3
+# Bytes of a result that are one object; what is larger has its files beside it.
+_TOGETHER = 8 << 20
+_SEGMENT = re.compile(r"(\d+)/events/(\d+)-(\d+)")
+_PLACE_FILE = ".place"
+_RESULT = "result"
+# Milliseconds of the year 5138: later runs come first in the order of names.
+_FAR = 99_999_999_999_999
+
+
+class LiveEvents(Protocol):
+    """Word of what happens, to whoever listens now; losing it loses nothing."""
+
+    def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None: ...
+
+    def ended(self, tenant: str, key: str) -> None: ...
+
+
+class _Files(msgspec.Struct):
+    """The files of a run; those in `apart` are objects of their own."""
+
+    files: Mapping[str, bytes]
+    apart: tuple[str, ...] = ()
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Files).decode
+
+
+class Segment(NamedTuple):
+    """A part of a journal, and the fence of who wrote it."""
+
+    first: int
+    last: int
+    fence: int
+    name: str
+
+
+class RunObjects:
+    """The objects of one tenant's runs. Blocking."""
+
+    def __init__(self, objects: Objects, *, tenant: str, live: LiveEvents | None = None) -> None:
+        self._objects = objects
+        self._tenant = tenant
+        self._folder = tenant_folder(tenant)
+        self._live = live
+        self._known_ontologies: set[str] = set()
+
+    def begin(self, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> "AttemptUpload":
+        """Tell everybody of an attempt from now on."""
+        return AttemptUpload(self, folder, fence, is_lost=is_lost)
+
+    def refresh(self, folder: RunFolder, *, place: str = "", anew: bool = False) -> None:
+        """Bring the folder up to date with a place, or with the newest attempt; `anew`: although it seems to be."""
+        key = folder.key
+        if place:
+            if anew or read_place(folder) != f"{place}/{_RESULT}":
+                self._fetch_result(folder, place)
+            return
+        names = self.names(key)
+        places = sorted({name.partition("/")[0] for name in names if "/" in name}, reverse=True)
+        if not places:
+            if read_place(folder):
+                # A copy of what was deleted elsewhere.
+                folder.remove()
+            return
+        newest = places[0]
+        if f"{newest}/{_RESULT}" in names:
+            if anew or read_place(folder) != f"{newest}/{_RESULT}":
+                self._fetch_result(folder, newest)
+        else:
+            self._fetch_under_way(folder, newest, names)
+
+    def names(self, key: str) -> set[str]:
+        """The names of all that there is of a run, below its own."""
+        root = self._root(key)
+        return {one.name.removeprefix(root) for one in self._objects.list(root.rstrip("/"))}
+
+    def lines(self, key: str, *, after: int = 0, names: Iterable[str] | None = None) -> Iterator[JournalLine]:
+        """The journal from the line after this number, as far as it was told."""
+        root, number = self._root(key), after
+        found = self.names(key) if names is None else set(names)
+        places = sorted({name.partition("/")[0] for name in found if "/" in name}, reverse=True)
+        if places and f"{places[0]}/{_RESULT}" in found:
+            yield from self._ended_lines(key, places[0], after)
+            return
+        segments = [segment for name in found if (segment := _segment(name)) is not None]
+        while (segment := segment_at(segments, number + 1)) is not None:
+            data = self._objects.get(root + segment.name)
+            if data is None:
+                return
+            for place, line in enumerate(data.splitlines(), segment.first):
+                if place > number:
+                    number = place
+                    yield JournalLine(number, line)
+
+    def remove(self, key: str) -> bool:
+        """Delete all that there is of a run; whether there was anything."""
+        root = self._root(key)
+        names = [one.name for one in self._objects.list(root.rstrip("/"))]
+        started = [f"started/{self._folder}/{mark}" for mark in self._started() if mark.endswith(key)]
+        self._objects.delete([*names, *started])
+        return bool(names)
+
+    def add_mark(self, mark: Mark) -> None:
+        """Note when a run began."""
+        earlier = _FAR - round(seconds_of(mark.started_at) * 1000)
+        self._objects.put(f"started/{self._folder}/{earlier:014d}~{mark.started_at}~{mark.key}", b"")
+
+    def marks(self) -> list[Mark]:
+        """When each run began, newest first."""
+        parted = (name.split("~") for name in sorted(self._started()))
+        return [Mark(parts[1], parts[2]) for parts in parted if len(parts) == 3 and is_key(parts[2])]
+
+    def keep_ontology(self, file: Path) -> None:
+        """Have an ontology that lies here known everywhere."""
+        name = f"ontologies/{self._folder}/{file.name}"
+        if name not in self._known_ontologies and not self._objects.has(name):
+            self._objects.put(name, file.read_bytes())
+        self._known_ontologies.add(name)
+
+    def fetch_ontology(self, file: Path) -> None:
+        """Have an ontology here that is known."""
+        if file.exists():
+            return
+        data = self._objects.get(f"ontologies/{self._folder}/{file.name}")
+        if data is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(file, data)
+
+    def forget_ontologies(self, *, needed: Container[str]) -> None:
+        """Delete the ontologies with all other names."""
+        names = [one.name for one in self._objects.list(f"ontologies/{self._folder}")]
+        gone = [name for name in names if name.rpartition("/")[2] not in needed]
+        self._objects.delete(gone)
+        self._known_ontologies.difference_update(gone)
+
+    def decisions(self, document: str) -> list[bytes]:
+        """The decisions about a document, in the order in which they were taken."""
+        names = sorted(one.name for one in self._objects.list(f"reviews/{self._folder}/{document}"))
+        return [data for name in names if (data := self._objects.get(name)) is not None]
+
+    def add_decision(self, document: str, id_: str, data: bytes) -> None:
+        self._objects.put(f"reviews/{self._folder}/{document}/{id_}", data)
+
+    def forget_decisions(self, document: str) -> None:
+        self._objects.delete([one.name for one in self._objects.list(f"reviews/{self._folder}/{document}")])
+
+    def _started(self) -> Iterator[str]:
+        root = f"started/{self._folder}/"
+        for one in self._objects.list(root.rstrip("/")):
+            yield one.name.removeprefix(root)
+
+    def put_result(self, folder: RunFolder, place: str, metadata: RunMetadata) -> None:
+        """Keep every file of a run that has ended."""
+        files = {METADATA: metadata.to_json()}
+        for name in (*metadata.files, TEXT, EVENTS):
+            with suppress(FileNotFoundError):
+                files[name] = (folder.path / name).read_bytes()
+        apart: list[str] = []
+        together = sum(map(len, files.values()))
+        for name in sorted(files, key=lambda one: -len(files[one])):
+            if together <= _TOGETHER or name == METADATA:
+                continue
+            together -= len(files[name])
+            self._objects.put(f"{self._root(folder.key)}{place}/files/{name}", files.pop(name))
+            apart.append(name)
+        self._objects.put(f"{self._root(folder.key)}{place}/{_RESULT}", _encode(_Files(files, tuple(apart))))
+        _write_place(folder, f"{place}/{_RESULT}")
+
+    def put(self, key: str, place: str, name: str, data: bytes) -> None:
+        self._objects.put(f"{self._root(key)}{place}/{name}", data)
+
+    def publish(self, key: str, lines: list[JournalLine]) -> None:
+        """Tell whoever listens now; what they miss they find here."""
+        if self._live is not None and lines:
+            self._live.publish(self._tenant, key, lines[0].number, [line.data for line in lines])
+
+    def say_ended(self, key: str) -> None:
+        if self._live is not None:
+            self._live.ended(self._tenant, key)
+
+    def _fetch_result(self, folder: RunFolder, place: str) -> None:
+        files = self._result(folder.key, place)
+        if files is None:
+            return
+        folder.prepare()
+        for name in sorted(files, key=lambda one: one == METADATA):
+            write_durably(folder.path / name, files[name], settle=False)
+        _write_place(folder, f"{place}/{_RESULT}")
+
+    def _result(self, key: str, place: str) -> dict[str, bytes] | None:
+        data = self._objects.get(f"{self._root(key)}{place}/{_RESULT}")
+        if data is None:
+            return None
+        kept = _decode(data)
+        files = dict(kept.files)
+        for name in kept.apart:
+            apart = self._objects.get(f"{self._root(key)}{place}/files/{name}")
+            if apart is None:
+                return None
+            files[name] = apart
+        return files
+
+    def _fetch_under_way(self, folder: RunFolder, place: str, names: set[str]) -> None:
+        """What was told of an attempt that has not ended, or never will."""
+        data = self._objects.get(f"{self._root(folder.key)}{place}/{METADATA}")
+        if data is None:
+            return
+        folder.prepare()
+        lines = b"".join(line.data + b"\n" for line in self.lines(folder.key, names=names))
+        write_durably(folder.path / EVENTS, lines, settle=False)
+        spending = self._objects.get(f"{self._root(folder.key)}{place}/{SPENDING}")
+        if spending is not None:
+            write_durably(folder.path / SPENDING, spending, settle=False)
+        write_durably(folder.path / METADATA, data)
+        _write_place(folder, place)
+
+    def _ended_lines(self, key: str, place: str, after: int) -> Iterator[JournalLine]:
+        files = self._result(key, place) or {}
+        for number, line in enumerate(files.get(EVENTS, b"").splitlines(), 1):
+            if number > after:
+                yield JournalLine(number, line)
+
+    def _root(self, key: str) -> str:
+        return f"runs/{self._folder}/{key}/"
+
+
+class AttemptUpload:
+    """Tells of one attempt while it goes on, from a thread of its own."""
+
+    def __init__(self, run_objects: RunObjects, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> None:
+        self.place = f"{fence:020d}"
+        self._objects = run_objects
+        self._folder = folder
+        self._is_lost = is_lost
+        self._tail = JournalTail(folder.journal_path)
+        self._tail.skip()
+        self._metadata: bytes | None = None
+        self._spending = b""
+        self._stop = threading.Event()
+        # The metadata of an attempt is told before it runs: whoever goes on after it must find where it began.
+        self._thread = threading.Thread(target=self._run, name="sameas-upload", daemon=True)
+        self._thread.start()
+
+    def note(self, metadata: bytes) -> None:
+        """How the attempt stands now."""
+        self._metadata = metadata
+
+    def finish(self, metadata: RunMetadata) -> None:
+        """Keep all files and say that it has ended; raises where they cannot be kept."""
+        self.close()
+        self._objects.put_result(self._folder, self.place, metadata)
+        self._objects.publish(self._folder.key, self._tail.lines())
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        self._stop.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            if self._is_lost():
+                return
+            try:
+                self._tell()
+            except ObjectsUnavailable as trouble:
+                _LOG.warning("what the run %s tells could not be kept yet: %s", self._folder.key, trouble)
+            except OSError as trouble:
+                _LOG.warning("the journal of the run %s could not be read: %s", self._folder.key, trouble)
+
+    def _tell(self) -> None:
+        key, metadata = self._folder.key, self._metadata
+        if metadata is not None:
+            self._objects.put(key, self.place, METADATA, metadata)
+            if self._metadata is metadata:
+                self._metadata = None
+        with suppress(FileNotFoundError):
+            spending = (self._folder.path / SPENDING).read_bytes()
+            if spending != self._spending:
+                self._objects.put(key, self.place, SPENDING, spending)
+                self._spending = spending
+        position = self._tail.number
+        lines = self._tail.lines()
+        if not lines:
+            return
+        data = b"".join(line.data + b"\n" for line in lines)
+        try:
+            self._objects.put(key, self.place, f"events/{lines[0].number:09d}-{lines[-1].number:09d}", data)
+        except ObjectsUnavailable:
+            self._tail = JournalTail(self._folder.journal_path, after=position)
+            raise
+        self._objects.publish(key, lines)
+
+
+def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
+    """The segment that holds a line: of the latest attempt that has begun by then, and of no earlier one."""
+    begun: dict[int, int] = {}
+    known = list(segments)
+    for one in known:
+        begun[one.fence] = min(one.first, begun.get(one.fence, one.first))
+    fence = max((fence for fence, first in begun.items() if first <= number), default=None)
+    return next((one for one in known if one.fence == fence and one.first <= number <= one.last), None)
+
+
+def _segment(name: str) -> Segment | None:
+    found = _SEGMENT.fullmatch(name)
+    return None if found is None else Segment(int(found[2]), int(found[3]), int(found[1]), name)
+
+
+def read_place(folder: RunFolder) -> str:
+    """What of the objects a folder is a copy of; empty if it is none."""
+    try:
+        return (folder.path / _PLACE_FILE).read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _write_place(folder: RunFolder, place: str) -> None:
+    with suppress(FileNotFoundError):
+        write_durably(folder.path / _PLACE_FILE, place.encode(), settle=False)

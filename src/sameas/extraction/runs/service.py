@@ -1,0 +1,455 @@
+"""Extraction, once: the same text, ontology, extractor and settings are worked on one time, and everybody
+gets that result.
+
+Rule: the once engine decides who works; the run's folder holds what came out and is checked whenever it is
+read. Only a complete outcome completes the record: a partial one is answered as partial and its claim is
+given back, so that the next request does what is missing; who waited meanwhile shares it. A damaged folder is set
+aside and done again.
+"""
+
+import asyncio
+import io
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sameas.extraction.events.events import Event
+from sameas.extraction.extractors.confidence import SureGraph, least_confidence, sure_part
+from sameas.extraction.extractors.contract import Extractor
+from sameas.extraction.graph.model import Graph, KnowledgeGraph, in_memory
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render, write_about
+from sameas.extraction.runs.caches import RunCaches
+from sameas.extraction.runs.checkpoint_file import DEFAULT_BYTES, CheckpointFile
+from sameas.extraction.runs.checkpoint_tables import CheckpointTables
+from sameas.extraction.runs.event_relay import EventRelay, OnEvent, OnWait
+from sameas.extraction.runs.folder import RunDamagedError, RunReplacedError, Stored
+from sameas.extraction.runs.folder_names import tenant_folder
+from sameas.extraction.runs.library import Run, Runs
+from sameas.extraction.runs.metadata import GRAPH, RunMetadata
+from sameas.extraction.runs.recent_results import RecentResults
+from sameas.extraction.runs.record import (
+    SCOPE,
+    RunRecords,
+    RunSummary,
+    ontology_tag,
+    record_options,
+    run_policy,
+)
+from sameas.extraction.runs.results import AuditLine, ResultTables
+from sameas.extraction.runs.run_objects import LiveEvents, RunObjects
+from sameas.extraction.runs.shared_runs import SharedRuns
+from sameas.extraction.runs.work import ExtractionWork, PartialRunError, hit
+from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.source import SourceText
+from sameas.identity.key import IdempotencyKey, compute_idempotency_key
+from sameas.objects import Objects
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.errors import StoreError
+from sameas.once.observe import CallEnded, Observer
+from sameas.once.observe import Event as OnceEvent
+from sameas.once.policy import Policy
+from sameas.once.store import AsyncStore
+from sameas.ontology.model import Ontology
+
+if TYPE_CHECKING:
+    from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.pipeline.settings import PipelineSettings
+
+_LOG = logging.getLogger("sameas")
+
+# Each time a damaged folder was set aside, or another worker took over; more often, something else is wrong.
+_TRIES = 5
+_PIPELINES_KEPT = 8
+_SHORT = 100_000
+_NAMELESS = "urn:sameas:ontology:"
+
+_HOW: ContextVar[list[str] | None] = ContextVar("sameas_extraction_how", default=None)
+
+
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of a service: sizes on disk, and how runs are recorded."""
+
+    max_bytes: int = 10 << 30
+    checkpoint_bytes: int = DEFAULT_BYTES
+    shared_checkpoints: bool = False
+    """Checkpoints are kept in the database, where every node that uses it finds them, instead of a file."""
+    policy: Policy = run_policy()
+    finish_alone: bool = False
+    """A run goes on to its end although everybody who asked for it has left."""
+
+
+class Extraction(msgspec.Struct, frozen=True, dict=True):
+    """What an extraction gave, and where it came from."""
+
+    key: IdempotencyKey
+    replayed: bool
+    """The result was there: nothing was extracted."""
+    shared: bool
+    """Somebody else was at it at the same time, and this caller waited for them."""
+    metadata: RunMetadata
+    found: Graph
+    """The graph as it was found or read, too large for memory where the text was long."""
+    folder: Path
+    stored: bool = True
+    """Whether the record says so too: a store that was away is told by whoever asks for the run next."""
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """What was found, in memory."""
+        return in_memory(self.found)
+
+    def sure(self, min_confidence: float | None = None) -> "Extraction":
+        """With what is sure enough: as asked for, or as suits the extractor."""
+        least = least_confidence(self.metadata.extractor.name, min_confidence)
+        return msgspec.structs.replace(self, found=sure_part(self.found, least)) if least > 0 else self
+
+
+class ExtractionService:
+    """Extracts for one tenant. `home` holds the run folders and the caches, `store` the records; `memo_tenant` is under
+    whose name models' replies are kept, where that is another's.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        store: AsyncStore,
+        tenant: str = "",
+        memo_tenant: str | None = None,
+        database: str | None = None,
+        objects: Objects | None = None,
+        live: LiveEvents | None = None,
+        settings: ServiceSettings | None = None,
+        clock: Callable[[], float] = time.time,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._settings = settings or ServiceSettings()
+        self._tenant = tenant
+        self._clock = clock
+        policy = self._settings.policy
+        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=(_How(), *observers))
+        self._tables = None if database is None else ResultTables(database, tenant=tenant, clock=clock)
+        folder = home / "runs"
+        self._checkpoints = self._open_checkpoints(home, database)
+        records = RunRecords(store.backend, tenant=tenant, policy=policy, clock=clock)
+        memo_tenant = tenant if memo_tenant is None else memo_tenant
+        self._runs = Runs(
+            folder / tenant_folder(tenant) if tenant else folder,
+            records=records,
+            tables=self._tables,
+            caches=RunCaches(self._checkpoints, records.engine, memo_tenant=memo_tenant),
+            objects=None if objects is None else RunObjects(objects, tenant=tenant, live=live),
+            clock=clock,
+        )
+        self._recent = RecentResults()
+        self._shared_runs = SharedRuns(finish_alone=self._settings.finish_alone)
+        # The ontology and the extractor are kept beside their pipeline, so that their ids stay theirs.
+        self._lock = threading.Lock()
+        self._pipelines: OrderedDict[tuple[int, int, int], tuple[Any, Pipeline]] = OrderedDict()
+
+    @property
+    def runs(self) -> Runs:
+        return self._runs
+
+    def close(self) -> None:
+        """Close the connections to the database; the store is its opener's. Blocking."""
+        if self._tables is not None:
+            self._tables.close()
+        if isinstance(self._checkpoints, CheckpointTables):
+            self._checkpoints.close()
+
+    def _open_checkpoints(self, home: Path, database: str | None) -> CheckpointFile | CheckpointTables:
+        max_bytes = self._settings.checkpoint_bytes
+        if not self._settings.shared_checkpoints:
+            path = home / "cache" / "checkpoints" / f"{tenant_folder(self._tenant)}.db"
+            return CheckpointFile(path, max_bytes=max_bytes)
+        if database is None:
+            raise ValueError("shared_checkpoints needs a database that all nodes see: give database= too")
+        return CheckpointTables(database, tenant=self._tenant, max_bytes=max_bytes, clock=self._clock)
+
+    def key_of(
+        self,
+        text: str,
+        *,
+        ontology: Ontology,
+        extractor: Extractor,
+        settings: "PipelineSettings | None" = None,
+        base: str = DEFAULT_BASE,
+    ) -> IdempotencyKey:
+        """The key that `extract` would use; nothing is run."""
+        params = {**self._pipeline(ontology, extractor, settings).key_params(), "base": base}
+        return compute_idempotency_key(
+            text, ontology_id=_id_of(ontology), ontology_version=ontology.version, extraction_params=params
+        )
+
+    async def extract(
+        self,
+        text: str | Iterable[str],
+        *,
+        ontology: Ontology,
+        extractor: Extractor,
+        settings: "PipelineSettings | None" = None,
+        document: str = "",
+        base: str = DEFAULT_BASE,
+        on_event: OnEvent | None = None,
+        on_wait: OnWait | None = None,
+        audit: Mapping[str, Any] | None = None,
+    ) -> Extraction:
+        """The graph of a text: worked out now, or as it was the first time.
+
+        A caller that is cancelled leaves the run to the others that wait for it here; the last one ends it. `on_wait`
+        is called where somebody else is at the run, or died at it: then this one waits, for their lease at most.
+        """
+        pipeline = self._pipeline(ontology, extractor, settings)
+        params = {**pipeline.key_params(), "base": base}
+        source = await self._source(text, ontology, params)
+        heard = _Heard(on_event)
+
+        async def extract() -> Extraction:
+            work = ExtractionWork(
+                pipeline=pipeline,
+                source=source,
+                ontology=ontology,
+                extractor=extractor,
+                settings=params,
+                base=base,
+                document=document,
+                audit=audit or {},
+                runs=self._runs,
+                tables=self._tables,
+                retention=self._settings.policy.retention,
+                clock=self._clock,
+            )
+            return await self._once(work, heard.emit if on_event is not None else None, on_wait)
+
+        return await self._shared_runs.share(source.key.key, extract, on_leave=heard.leave, on_end=source.close)
+
+    def note_shared(self, key: str, *, ontology_id: str, waited: float, audit: Mapping[str, Any]) -> None:
+        """In the audit log of the database: a caller waited for somebody else's run of this key; blocking."""
+        if self._tables is None:
+            return
+        about = {"waitTime": round(waited * 1000)}
+        try:
+            self._tables.log(key, ontology_id=ontology_id, event="concurrent_deduplicated", about=about, audit=audit)
+        except StoreError as trouble:
+            _LOG.warning("the use of run %s could not be noted: %s", key, trouble)
+
+    def cancel(self, key: str) -> bool:
+        """End a run for everybody who waits for it in this process, keeping what is done of it; False where nobody
+        does. They get `RunCancelledError`.
+        """
+        return self._shared_runs.cancel(key)
+
+    def remove(self, key: str) -> None:
+        """Delete all that there is of a run; blocking. Raises `RunNotFoundError` where there is nothing."""
+        self._recent.forget(key)
+        self._runs.remove(key)
+
+    def render(
+        self,
+        extraction_or_run: Extraction | Run,
+        to: OutputFormat,
+        *,
+        sources: Sequence[DocumentSource] = (),
+        places: DocumentPlaces | None = None,
+        reviewed: KnowledgeGraph | None = None,
+    ) -> bytes:
+        """A finished run in any format, with what the caller knows of the document; `reviewed` is what reviewers made
+        of it, where that is wanted.
+        """
+        metadata = extraction_or_run.metadata
+        is_whole = isinstance(extraction_or_run, Run) or not isinstance(extraction_or_run.found, SureGraph)
+        context = OutputContext(
+            key=metadata.idempotency_key,
+            base=metadata.base,
+            text_hash=metadata.text_hash,
+            sources=tuple(sources),
+            times=(metadata.started_at, metadata.completed_at or ""),
+            places=places,
+            ontology="" if metadata.ontology_id.startswith(_NAMELESS) else metadata.ontology_id,
+            extractor=metadata.extractor.name,
+            extractor_version=metadata.extractor.version,
+        )
+        if reviewed is not None:
+            return render(reviewed, to=to, context=context)
+        graph = extraction_or_run.graph() if isinstance(extraction_or_run, Run) else extraction_or_run.found
+        if to == "turtle" and GRAPH in metadata.files and is_whole:
+            about = io.BytesIO()
+            write_about(graph, about, context=context)
+            return self._runs.at(metadata.idempotency_key).read(GRAPH, metadata) + about.getvalue()
+        return render(graph, to=to, context=context)
+
+    def remove_ontology(self, ontology_id: str, *, version: str | None = None) -> None:
+        """Delete what the database has of an ontology, or of one version of it; blocking."""
+        if self._tables is not None:
+            self._tables.remove_ontology(ontology_id, version=version)
+
+    async def invalidate_ontology(
+        self,
+        ontology_id: str,
+        old_version: str | None,
+        new_version: str,
+        *,
+        audit: Mapping[str, Any] | None = None,
+    ) -> int:
+        """An ontology was updated: forget its records and mark its runs; returns how many records went."""
+        forgotten = await self._engine.forget_where(tenant=self._tenant, scope=SCOPE, tag=ontology_tag(ontology_id))
+        await asyncio.to_thread(self._runs.supersede, ontology_id, new_version=new_version)
+        if self._tables is not None:
+            await asyncio.to_thread(
+                self._tables.invalidate,
+                ontology_id,
+                old_version=old_version,
+                new_version=new_version,
+                audit=audit or {},
+            )
+        return forgotten
+
+    async def _once(self, work: ExtractionWork, on_event: OnEvent | None, on_wait: OnWait | None) -> Extraction:
+        key = work.plan.key
+        options = record_options(key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit)
+        for _ in range(_TRIES):
+            how: list[str] = []
+            token = _HOW.set(how)
+            following = EventRelay(on_event, self._runs.at(key), on_wait=on_wait)
+            following.watch()
+            try:
+                record = await self._engine.record(partial(work.do, following=following), **options)
+            except PartialRunError as ended:
+                if ended.shared:
+                    await asyncio.to_thread(self._note, work, shared=True)
+                return self._answer(work, Stored(ended.metadata, ended.graph), shared=ended.shared)
+            except RunReplacedError:
+                continue
+            finally:
+                _HOW.reset(token)
+                await following.leave()
+            if not record.was_replay and work.done is not None:
+                await asyncio.to_thread(self._runs.bound, key, max_bytes=self._settings.max_bytes)
+                return self._answer(work, work.done, replayed=work.found, stored=record.stored)
+            shared = "shared" in how
+            try:
+                stored = self._at_hand(work, record.result)
+                if stored is None:
+                    stored = await asyncio.to_thread(self._replay, work, record.result, shared=shared)
+            except RunDamagedError as damage:
+                work.damaged(str(damage))
+                await asyncio.to_thread(self._runs.set_aside, key, fence=record.fence)
+                continue
+            following.emit(hit(stored.metadata, shared=shared, now=self._clock()))
+            return self._answer(work, stored, replayed=True, shared=shared)
+        raise RunDamagedError(f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder")
+
+    def _replay(self, work: ExtractionWork, summary: RunSummary, *, shared: bool) -> Stored:
+        """The accepted result, checked, from the folder or, where that is gone, from the database."""
+        key, folder = work.plan.key, self._runs.at(work.plan.key)
+        self._runs.refresh(key, place=summary.place)
+        if not folder.exists():
+            self._runs.restore(key)
+        stored = self._recent.find(folder, digest=summary.digest)
+        if stored is None:
+            try:
+                stored = self._recent.read(folder, digest=summary.digest)
+            except RunDamagedError:
+                if not summary.place:
+                    raise
+                # The copy is damaged, and not what it is a copy of.
+                self._runs.refresh(key, place=summary.place, anew=True)
+                stored = self._recent.read(folder, digest=summary.digest)
+        self._note(work, shared=shared)
+        return stored
+
+    def _at_hand(self, work: ExtractionWork, summary: RunSummary) -> Stored | None:
+        """The accepted result where nothing has to be read for it; a database is written to in a thread."""
+        if self._tables is not None:
+            return None
+        stored = self._recent.find(self._runs.at(work.plan.key), digest=summary.digest)
+        if stored is not None:
+            self._note(work, shared=False)
+        return stored
+
+    def _note(self, work: ExtractionWork, *, shared: bool) -> None:
+        """Remember that the result was used."""
+        key = work.plan.key
+        try:
+            self._runs.touch(key)
+            if self._tables is not None:
+                event: AuditLine = "concurrent_deduplicated" if shared else "cache_hit"
+                self._tables.log(key, ontology_id=work.plan.ontology_id, event=event, audit=work.audit)
+        except (StoreError, OSError) as trouble:
+            # A full disk refuses new work, not what is there.
+            _LOG.warning("the use of run %s could not be noted: %s", key, trouble)
+
+    def _answer(
+        self, work: ExtractionWork, found: Stored, *, replayed: bool = False, shared: bool = False, stored: bool = True
+    ) -> Extraction:
+        folder = self._runs.at(work.plan.key).path
+        return Extraction(work.key, replayed, shared, found.metadata, found.graph, folder, stored)
+
+    async def _source(self, text: str | Iterable[str], ontology: Ontology, params: Mapping[str, Any]) -> SourceText:
+        make = partial(SourceText, text, ontology_id=_id_of(ontology), ontology_version=ontology.version, params=params)
+        # A short text has its key before a thread would have started.
+        is_short = isinstance(text, str) and len(text) <= _SHORT
+        return make() if is_short else await asyncio.to_thread(make)
+
+    def _pipeline(self, ontology: Ontology, extractor: Extractor, settings: "PipelineSettings | None") -> "Pipeline":
+        """The pipeline of these three; building one for a large ontology takes longer than a replay."""
+        from sameas.extraction.pipeline.pipeline import Pipeline
+        from sameas.ontology.index import OntologyIndex
+
+        parts = (ontology, extractor, settings)
+        ids = (id(ontology), id(extractor), id(settings))
+        with self._lock:
+            known = self._pipelines.get(ids)
+            if known is None:
+                pipeline = Pipeline(
+                    index=OntologyIndex(ontology),
+                    extractor=extractor,
+                    settings=settings,
+                    checkpoints=self._checkpoints,
+                )
+                known = self._pipelines[ids] = (parts, pipeline)
+            self._pipelines.move_to_end(ids)
+            while len(self._pipelines) > _PIPELINES_KEPT:
+                self._pipelines.popitem(last=False)
+        return known[1]
+
+
+class _Heard:
+    """Tells a caller of events until it leaves."""
+
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self._on_event = on_event
+
+    def emit(self, event: Event) -> None:
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def leave(self) -> None:
+        self._on_event = None
+
+
+class _How:
+    """Notes how the engine answered: a caller that waited shares, one that did not replays."""
+
+    def on(self, event: OnceEvent) -> None:
+        how = _HOW.get()
+        if how is not None and isinstance(event, CallEnded):
+            how.append(event.how)
+
+
+def results_id(iri: str, version: str) -> str:
+    """The id under which the results of an ontology are known; one without a name is known by its content."""
+    return iri or _NAMELESS + version
+
+
+def _id_of(ontology: Ontology) -> str:
+    return results_id(ontology.iri, ontology.version)

@@ -1,0 +1,112 @@
+// Deciding: pairs that may be one thing, what was decided, and facts that cannot all be true.
+import { html, useLayoutEffect, useState } from "./html.js";
+import { del, get, post, query } from "./api.js";
+import { Badge, complain, Empty, Field, Loading, number, toast, useAsked, when } from "./components.js";
+import { base, EntityLink, Evidence, Head, may, Types, useCollection, value } from "./collection_parts.js";
+import { More, usePages } from "./console_parts.js";
+import { addPage } from "./pages.js";
+
+const rounded = (probability) => `${Math.round(probability * 100)} %`;
+
+function Reasons({ reasons }) {
+  const strongest = Math.max(1, ...reasons.map((one) => Math.abs(one.weight)));
+  return html`<ul class="reasons">${reasons.map((one, index) => html`<li key=${index} class=${one.weight >= 0 ? "for" : "against"}>
+    <span class="weight" aria-hidden="true"><span style=${{ width: `${(Math.abs(one.weight) / strongest) * 100}%` }}></span></span>
+    <span><strong>${one.weight >= 0 ? "For" : "Against"}:</strong> ${one.kind.replaceAll(/[_-]/g, " ")}${one.detail && html` <bdi class="muted">${one.detail}</bdi>`}</span></li>`)}</ul>`;
+}
+
+const Side = ({ id, entity, terms }) => html`<div class="twin"><h2><${EntityLink} id=${id} entity=${entity} terms=${terms} /></h2><p class="row tight"><${Types} entity=${entity} terms=${terms} /></p>
+  ${entity.aliases.length > 0 && html`<p class="small">Also <bdi>${entity.aliases.join(", ")}</bdi></p>`}<p class="muted small">${number(entity.documents)} ${entity.documents === 1 ? "document" : "documents"}</p></div>`;
+
+function PairCard({ id, pair, terms, mayDecide, onDecided, first }) {
+  const [reason, setReason] = useState("");
+  const [busy, setBusy] = useState(false);
+  const decide = async (verdict) => {
+    setBusy(true);
+    try {
+      const made = await post(`${base(id)}/decisions`, { verdict, a: pair.a.id, b: pair.b.id, reason: reason.trim() || "decided in the web app" });
+      toast(verdict === "same" ? `${pair.a.name} and ${pair.b.name} are one.` : `${pair.a.name} and ${pair.b.name} stay two.`, {
+        action: { label: "Undo", run: () => del(`${base(id)}/decisions/${encodeURIComponent(made.id)}`).then(onDecided, complain) },
+      });
+      onDecided();
+    } catch (refusal) {
+      complain(refusal);
+      setBusy(false);
+    }
+  };
+  // Before anybody sees the keys: who presses one at once is heard.
+  useLayoutEffect(() => {
+    if (!first || !mayDecide) return undefined;
+    const hear = (event) => {
+      if (event.target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "s") decide("same");
+      if (event.key === "d") decide("different");
+    };
+    addEventListener("keydown", hear);
+    return () => removeEventListener("keydown", hear);
+  }, [first, pair, reason]);
+  return html`<article class="card twins" aria-label=${`${pair.a.name} and ${pair.b.name}`}>
+    <div class="twins-sides"><${Side} id=${id} entity=${pair.a} terms=${terms} /><div class="chance"><strong>${rounded(pair.probability)}</strong><span class="muted small">likely one</span></div><${Side} id=${id} entity=${pair.b} terms=${terms} /></div>
+    <${Reasons} reasons=${pair.reasons} />
+    ${mayDecide && html`<div class="decide"><${Field} label="Reason"><input value=${reason} maxlength="1000" onInput=${(event) => setReason(event.target.value)} placeholder="Why, for those who come later" /><//>
+      <button type="button" class="primary" disabled=${busy} onClick=${() => decide("same")}>Same${first ? html` <kbd>s</kbd>` : ""}</button>
+      <button type="button" disabled=${busy} onClick=${() => decide("different")}>Different${first ? html` <kbd>d</kbd>` : ""}</button></div>`}
+  </article>`;
+}
+
+function Decisions({ id, mayDecide, turn, onUndone }) {
+  const { data } = useAsked(() => get(`${base(id)}/decisions${query({ undone: true, limit: 50 })}`), [id, turn]);
+  if (!data?.decisions.length) return null;
+  const undo = (one) => del(`${base(id)}/decisions/${encodeURIComponent(one.id)}`).then(onUndone, complain);
+  return html`<section class="stack"><h2>Decided</h2><ul class="plain card lines">${data.decisions.map((one) => html`<li key=${one.id} class="row spread">
+    <span><${Badge} kind=${one.undoneAt ? "plain" : one.verdict === "same" ? "good" : "warn"}>${one.undoneAt ? "undone" : one.verdict}<//> <bdi>${one.aName}</bdi> and <bdi>${one.bName}</bdi> <span class="muted small">by ${one.by}, ${when(one.at)}: <bdi>${one.reason}</bdi></span></span>
+    ${mayDecide && !one.undoneAt && html`<button type="button" class="quiet small" onClick=${() => undo(one)}>Undo</button>`}</li>`)}</ul></section>`;
+}
+
+function Pairs({ params }) {
+  const { id } = params;
+  const loaded = useCollection(id);
+  const [turn, setTurn] = useState(0);
+  const pages = usePages(async (after) => {
+    const page = await get(`${base(id)}/pairs${query({ limit: 20, after })}`);
+    return { rows: page.pairs, next: page.next ?? null };
+  }, [id, turn]);
+  const again = () => { setTurn((now) => now + 1); loaded.reload(); };
+  const mayDecide = loaded.collection && may(loaded.collection, "curator");
+  return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="pairs" />
+    ${loaded.terms && html`
+      <p class="muted">Pairs that may be one thing, the likeliest first. A decision holds through every later change and can be undone.</p>
+      ${pages.loading && !pages.rows.length && html`<${Loading} />`}
+      ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="Nothing is in doubt">What is the same was found, and the rest is clearly apart.<//>`}
+      ${pages.rows.map((pair, index) => html`<${PairCard} key=${`${pair.a.id} ${pair.b.id}`} id=${id} pair=${pair} terms=${loaded.terms} mayDecide=${mayDecide} first=${index === 0} onDecided=${again} />`)}
+      <${More} pages=${pages} />
+      <${Decisions} id=${id} mayDecide=${mayDecide} turn=${turn} onUndone=${again} />`}
+  </div>`;
+}
+
+function Contradiction({ id, one, terms }) {
+  const title = one.kind === "functional" ? html`has more than one <span class="said">${terms.label(one.predicate)}</span>` : "is said to be of classes that exclude each other";
+  return html`<article class="card stack"><h2><${EntityLink} id=${id} entity=${one.entity} terms=${terms} /> ${title}</h2>
+    <div class="two">${one.kind === "functional"
+      ? one.sides.map((side, index) => html`<section key=${index} class="claim-side"><h3><bdi>${side.value ? value(side.value) : side.objectName}</bdi></h3><${Evidence} evidence=${side.evidence} documents=${side.documents} /></section>`)
+      : one.classes.map((type, index) => html`<section key=${type} class="claim-side"><h3>${terms.label(type)}</h3><${Evidence} evidence=${one.evidence[index] ?? []} /></section>`)}</div></article>`;
+}
+
+function Contradictions({ params }) {
+  const { id } = params;
+  const loaded = useCollection(id);
+  const pages = usePages(async (after) => {
+    const page = await get(`${base(id)}/contradictions${query({ limit: 20, after })}`);
+    return { rows: page.contradictions, next: page.next ?? null };
+  }, [id]);
+  return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="contradictions" />
+    ${loaded.terms && html`<p class="muted">What cannot all be true, with every side and its sentences. Nothing is resolved silently.</p>
+      ${pages.loading && !pages.rows.length && html`<${Loading} />`}
+      ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No contradictions">The documents agree with each other and with the ontology.<//>`}
+      ${pages.rows.map((one, index) => html`<${Contradiction} key=${index} id=${id} one=${one} terms=${loaded.terms} />`)}
+      <${More} pages=${pages} />`}
+  </div>`;
+}
+
+addPage({ path: "/collections/:id/pairs", title: "Same or different", view: Pairs, section: "Collections" });
+addPage({ path: "/collections/:id/contradictions", title: "Contradictions", view: Contradictions, section: "Collections" });

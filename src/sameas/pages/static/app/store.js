@@ -1,0 +1,27 @@
+// A value that pages watch. What is seen in several places (who is signed in, what is selected) lives in one of these.
+import { useEffect, useState } from "./html.js";
+
+export function createStore(initial) {
+  let value = initial;
+  const watchers = new Set();
+  return {
+    get: () => value,
+    set(next) {
+      value = typeof next === "function" ? next(value) : next;
+      for (const watcher of [...watchers]) watcher(value);
+    },
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => watchers.delete(watcher);
+    },
+  };
+}
+
+export function useStore(store) {
+  const [value, setValue] = useState(store.get());
+  useEffect(() => {
+    setValue(store.get());
+    return store.watch(setValue);
+  }, [store]);
+  return value;
+}

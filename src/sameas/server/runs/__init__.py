@@ -1,0 +1,1 @@
+"""Runs that belong to the service: accepted, queued, worked on, deleted."""

@@ -1,0 +1,167 @@
+"""Answers as bytes, kept for those who ask the same again: a replay from here costs no parsing and no round trip.
+
+Rule: an answer is given for at most `TTL` seconds after the store said that its record stands, and only while the
+ontology has the version that it was made with; what this process or a notice says to be gone is gone at once. Bounded
+by size; the least recently used go first. Used from the serving loop alone.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sameas.extraction.graph.model import Entity, Relation
+from sameas.extraction.runs.metadata import RunMetadata
+from sameas.extraction.runs.service import Extraction
+
+# Seconds for which a record that another process forgot may still be answered, at the worst.
+TTL = 1.0
+_LARGEST_PART = 8
+_OVERHEAD = 512
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Done(NamedTuple):
+    """A finished extraction as its answers: everything but whether it was a hit."""
+
+    key: str
+    status: str
+    cache_hit: bool
+    head: bytes
+    tail: bytes
+    stored: bool = True
+    """Whether the store has it too."""
+    shared: bool = False
+    """Somebody else was at it, in whichever process."""
+    computed_at: str = ""
+    entities: int = 0
+    relations: int = 0
+
+    def named(self, names: tuple[str, ...]) -> Done:
+        """With the names of the ontology beside its id."""
+        return self._replace(tail=b'%s,"ontologyNames":%s}' % (self.tail[:-1], _encode(names)))
+
+    def without_confidence(self) -> Done:
+        """Entities and relations alone, for those who do not want to know how sure they are."""
+        graph = msgspec.json.decode(self.head + b"null}")
+        for one in (*graph["entities"], *graph["relations"]):
+            one.pop("confidence", None)
+            one.pop("confidenceFrom", None)
+        return self._replace(head=_encode(graph)[: -len("null}")])
+
+    def body(self, *, cache_hit: bool) -> bytes:
+        return b"%s%s%s" % (self.head, b"true" if cache_hit else b"false", self.tail)
+
+
+class KeptAnswer(msgspec.Struct):
+    """An answer, of what it depends, and until when it may be given without asking."""
+
+    key: str
+    body: bytes
+    ontology_id: str
+    version: str
+    fence: int
+    until: float
+    computed_at: str = ""
+    asked_for: Mapping[str, Any] = {}
+
+
+def done_of(extraction: Extraction, *, min_confidence: float | None = None) -> Done:
+    """The answer to an extraction (source document 000, part 2.1), encoded once for everybody."""
+    metadata, graph = extraction.metadata, extraction.sure(min_confidence).graph
+    head, tail = parts(metadata, graph.entities, graph.relations, notes=graph.notes)
+    # Who waited for somebody's run, in whichever process, did not find a result: it was made meanwhile.
+    return Done(
+        extraction.key.key,
+        metadata.status,
+        extraction.replayed and not extraction.shared,
+        head,
+        tail,
+        extraction.stored,
+        extraction.shared,
+        metadata.completed_at or "",
+        metadata.entity_count,
+        metadata.relation_count,
+    )
+
+
+def parts(
+    metadata: RunMetadata,
+    entities: tuple[Entity, ...],
+    relations: tuple[Relation, ...],
+    *,
+    notes: tuple[str, ...],
+) -> tuple[bytes, bytes]:
+    """What comes before and after the value of `cacheHit`."""
+    about = {
+        "computedAt": metadata.completed_at,
+        "status": metadata.status,
+        "outcome": metadata.outcome,
+        "ontologyId": metadata.ontology_id,
+        "ontologyVersion": metadata.ontology_version,
+        "notes": notes,
+    }
+    head = b'{"idempotencyKey":%s,"entities":%s,"relations":%s,"cacheHit":' % (
+        _encode(metadata.idempotency_key),
+        _encode(entities),
+        _encode(relations),
+    )
+    return head, b"," + _encode(about)[1:]
+
+
+class Answers:
+    """A bounded memory of answers by who asked and what the request's bytes were."""
+
+    def __init__(self, *, size_bytes: int = 64 << 20, timer: Callable[[], float] = monotonic) -> None:
+        self._size_bytes = size_bytes
+        self._timer = timer
+        self._kept: OrderedDict[tuple[str, bytes], KeptAnswer] = OrderedDict()
+        self._bytes = 0
+        # Counts what was dropped: an answer that was under way meanwhile is not kept.
+        self.drops = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, space: str, digest: bytes) -> KeptAnswer | None:
+        kept = self._kept.get((space, digest))
+        if kept is not None:
+            self._kept.move_to_end((space, digest))
+        return kept
+
+    def is_fresh(self, kept: KeptAnswer) -> bool:
+        return self._timer() < kept.until
+
+    def renew(self, kept: KeptAnswer) -> None:
+        """The store says that the record stands."""
+        kept.until = self._timer() + TTL
+
+    def keep(self, space: str, digest: bytes, kept: KeptAnswer, *, drops: int) -> None:
+        size = len(kept.body) + _OVERHEAD
+        if self.drops != drops or size * _LARGEST_PART > self._size_bytes:
+            return
+        self.forget(space, digest)
+        self._kept[space, digest] = kept
+        self._bytes += size
+        while self._bytes > self._size_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest.body) + _OVERHEAD
+
+    def forget(self, space: str, digest: bytes) -> None:
+        gone = self._kept.pop((space, digest), None)
+        if gone is not None:
+            self._bytes -= len(gone.body) + _OVERHEAD
+
+    def drop(self) -> None:
+        """Something was forgotten or updated: have everything asked for again."""
+        self.drops += 1
+        self._kept.clear()
+        self._bytes = 0
+
+    def time(self) -> float:
+        return self._timer()

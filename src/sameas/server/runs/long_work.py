@@ -1,0 +1,251 @@
+"""Work in processes of its own: large ontologies, long texts and models never hold the interpreter that serves.
+
+Rule: three processes, one for long texts, one for large ontologies and one for all runs that ask a model, which so have
+one limiter for each account; none waits for the others. Each is started when it is first needed, keeps what it has
+loaded, and is started again when it ended. They have no doors: they are asked over a pipe, work under the leases of the
+once engine like everybody else, and end with this process. A run whose process ended is taken up again by whoever looks
+at promises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from sameas.server.runs.long_tasks import (
+    LENGTH_BYTES,
+    Begin,
+    Cancel,
+    Describe,
+    Estimate,
+    Extracted,
+    ExtractTask,
+    Keyed,
+    LookAtModels,
+    Prepare,
+    Task,
+    TaskAnswer,
+    TaskResult,
+)
+from sameas.server.runs.models import AccountState, ModelEstimate
+from sameas.server.runs.preparation import LONG_TEXT, Prepared, asks_model
+from sameas.server.runs.run_queue import SHORT_TEXT, RunQueue
+from sameas.server.schemas import ExtractRequest
+from sameas.server.tenants.descriptions import Described, Source
+from sameas.server.tenants.ontologies import Registered
+from sameas.server.tenants.workspaces import tenant_of
+from sameas.settings import Settings
+
+_LOG = logging.getLogger("sameas.server")
+_MODULE = "sameas.server.runs.long_process"
+_BUFFER = 1 << 20
+# Long texts that are worked on side by side; more would only share the same processor.
+_TEXTS_AT_ONCE = 2
+# Seconds that a process has to end a run that was cancelled, and to end itself.
+_ENDS_WITHIN = 10.0
+
+_encode = msgspec.msgpack.Encoder().encode
+_answers = msgspec.msgpack.Decoder(TaskAnswer)
+
+
+class LongWork:
+    """The processes for long work. Lives in the background loop."""
+
+    def __init__(self, settings: Settings, *, divided: bool) -> None:
+        begin = Begin(settings=msgspec.to_builtins(settings, enc_hook=str))
+        self._texts = _Process(begin, RunQueue(_TEXTS_AT_ONCE, divided=divided))
+        self._ontologies = _Process(begin, RunQueue(settings.max_runs, divided=divided))
+        self._models = _Process(begin, RunQueue(settings.max_runs, divided=divided))
+        # A batch takes up to a day, and nothing meanwhile: who waits for one is in nobody's way.
+        self._batches = RunQueue(settings.max_runs, divided=divided)
+
+    async def describe(self, source: Source) -> Described:
+        """What is in an ontology."""
+        answer = await self._ontologies.ask(lambda number: Describe(number=number, source=source))
+        assert answer.described is not None
+        return answer.described
+
+    async def prepare(self, space: str, request: ExtractRequest, found: Registered) -> Keyed:
+        """The key of a long request."""
+        there = TaskResult.of(found)
+        answer = await self._for(request).ask(
+            lambda number: Prepare(number=number, space=space, request=request, found=there)
+        )
+        assert answer.keyed is not None
+        return answer.keyed
+
+    async def estimate(self, prepared: Prepared) -> ModelEstimate | None:
+        """What a model would be asked about a request."""
+        request, found = prepared.request, TaskResult.of(prepared.found)
+        answer = await self._for(request).ask(
+            lambda number: Estimate(number=number, space=prepared.space, request=request, found=found)
+        )
+        return answer.estimated
+
+    async def start_models(self) -> None:
+        """Have the process that asks models ready."""
+        await self._models.ask(lambda number: LookAtModels(number=number))
+
+    async def look_at_models(self) -> tuple[AccountState, ...]:
+        """How limiters and circuits stand; nothing is started for it."""
+        if not self._models.is_running:
+            return ()
+        return (await self._models.ask(lambda number: LookAtModels(number=number))).states
+
+    async def extract(
+        self, prepared: Prepared, audit: Mapping[str, Any], *, allowed: tuple[int, Decimal | None] | None = None
+    ) -> Extracted:
+        """The result of a long run; a caller that is cancelled cancels the run, and waits until that is done."""
+        process, found = self._for(prepared.request), TaskResult.of(prepared.found)
+        # Where all texts are long, none is longer than the others.
+        is_long = process is not self._texts and len(prepared.request.text) > SHORT_TEXT
+        run_queue = self._batches if prepared.request.extraction_params.batch else process.run_queue
+        async with run_queue.turn(tenant_of(prepared.space), is_long=is_long):
+            answer = await process.ask(
+                lambda number: ExtractTask(
+                    number=number,
+                    space=prepared.space,
+                    request=prepared.request,
+                    found=found,
+                    audit=audit,
+                    allowed=allowed,
+                )
+            )
+        assert answer.extracted is not None
+        return answer.extracted
+
+    async def kill(self) -> set[str]:
+        """End everything at once, as if by accident; gives the names under which claims were held."""
+        return {name for process in self._all if (name := await process.kill())}
+
+    async def close(self) -> None:
+        """End the processes; nothing is under way."""
+        await asyncio.gather(*(process.close() for process in self._all))
+
+    @property
+    def _all(self) -> tuple[_Process, ...]:
+        return (self._texts, self._ontologies, self._models)
+
+    def _for(self, request: ExtractRequest) -> _Process:
+        if asks_model(request):
+            return self._models
+        return self._texts if len(request.text) > LONG_TEXT else self._ontologies
+
+
+class _Process:
+    """One process and the tasks that it was given."""
+
+    def __init__(self, begin: Begin, run_queue: RunQueue) -> None:
+        self.run_queue = run_queue
+        self._begin = begin
+        self._starting = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._asked: dict[int, asyncio.Future[TaskAnswer]] = {}
+        self._count = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def ask(self, task_of: Callable[[int], Task]) -> TaskAnswer:
+        await self._start()
+        self._count += 1
+        number = self._count
+        answer: asyncio.Future[TaskAnswer] = asyncio.get_running_loop().create_future()
+        self._asked[number] = answer
+        try:
+            await self._send(task_of(number))
+            found = await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            # Its claim is given back before the caller goes on.
+            with suppress(OSError):
+                await self._send(Cancel(number))
+            await asyncio.wait({answer}, timeout=_ENDS_WITHIN)
+            raise
+        finally:
+            self._asked.pop(number, None)
+            if answer.done() and not answer.cancelled():
+                answer.exception()
+        if found.failed is not None:
+            raise found.failed.error()
+        return found
+
+    async def kill(self) -> str:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return ""
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return holder_of(process.pid)
+
+    async def close(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        # It ends when its input does.
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _ENDS_WITHIN)
+        except TimeoutError:
+            await self.kill()
+        if self._reading is not None:
+            await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _start(self) -> None:
+        async with self._starting:
+            if self.is_running:
+                return
+            # Our own module in our own Python; settings and work come in as data.
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", _MODULE),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=_BUFFER,
+            )
+            self._reading = asyncio.create_task(self._read(self._process))
+            await self._send(self._begin)
+
+    async def _send(self, task: Task) -> None:
+        process = self._process
+        if process is None or process.stdin is None or process.returncode is not None:
+            raise ChildProcessError("the process for long work has ended; ask again")
+        data = _encode(task)
+        process.stdin.writelines((len(data).to_bytes(LENGTH_BYTES, "big"), data))
+        try:
+            await process.stdin.drain()
+        except ConnectionError:
+            raise ChildProcessError("the process for long work has ended; ask again") from None
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        try:
+            while True:
+                size = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "big")
+                answer = _answers.decode(await process.stdout.readexactly(size))
+                waiting = self._asked.get(answer.number)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(answer)
+        except asyncio.IncompleteReadError:
+            code = await process.wait()
+            if self._asked:
+                _LOG.warning("a process for long work ended with code %s; it is started again", code)
+            for waiting in self._asked.values():
+                if not waiting.done():
+                    ended = f"the process for long work ended with code {code}: there may be too little memory"
+                    waiting.set_exception(ChildProcessError(ended))
+
+
+def holder_of(pid: int) -> str:
+    """The name under which the once engine notes a process of this machine as a holder."""
+    return f"{socket.gethostname()}:{pid}"

@@ -1,0 +1,1 @@
+"""Events to those who listen: server-sent events, subscribers, who may still listen."""

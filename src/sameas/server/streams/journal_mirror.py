@@ -1,0 +1,134 @@
+"""The journals of runs that are worked on elsewhere, as files here for as long as anybody listens.
+
+Rule: a line is added where its number follows; word over Redis is quick, the objects fill every gap and stand in while
+Redis is away. Whether a run has ended is asked of what was written down, and only after its last line was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sameas.extraction.events.journal import JournalLine
+from sameas.extraction.runs.folder_names import tenant_folder
+from sameas.extraction.runs.run_objects import RunObjects
+from sameas.identity.errors import SameasError
+
+if TYPE_CHECKING:
+    from sameas.cluster.live_events import EventReader
+
+_LOG = logging.getLogger("sameas.server")
+_LOOK_EVERY = 0.5
+# Seconds between two looks at the objects while word comes.
+_READ_EVERY = 2.0
+
+
+class JournalMirror:
+    """One journal. Lives in the background loop; `is_over` and `number` may be read from anywhere."""
+
+    def __init__(self, objects: RunObjects, key: str, path: Path, *, is_open: Callable[[], Awaitable[bool]]) -> None:
+        self.path = path
+        self.listeners = 0
+        self.is_over = False
+        self._objects = objects
+        self._key = key
+        self._is_open = is_open
+        self._number = 0
+        self._behind = True
+        self._read_at = 0.0
+
+    def open(self) -> None:
+        """Begin an empty file; whoever read an earlier one goes on by the numbers."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.path.with_name(f".{self.path.name}.writing")
+        fresh.write_bytes(b"")
+        fresh.replace(self.path)
+
+    def hear(self, first: int, lines: list[bytes]) -> None:
+        """Lines that were told live."""
+        if first > self._number + 1:
+            self._behind = True
+            return
+        self._append([JournalLine(first + place, line) for place, line in enumerate(lines)])
+
+    async def follow(self) -> None:
+        """Keep the file up to date until cancelled."""
+        while True:
+            try:
+                is_open = await self._is_open()
+                due = time.monotonic() - self._read_at > _READ_EVERY
+                if self._behind or due or not is_open:
+                    self._behind = False
+                    self._read_at = time.monotonic()
+                    self._append(await asyncio.to_thread(self._told))
+                self.is_over = not is_open
+            except (SameasError, OSError) as trouble:
+                self._behind = True
+                _LOG.warning("the events of the run %s cannot be read yet: %s", self._key, trouble)
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _told(self) -> list[JournalLine]:
+        return [*self._objects.lines(self._key, after=self._number)]
+
+    def _append(self, lines: list[JournalLine]) -> None:
+        new = [line for line in lines if line.number > self._number]
+        if not new or new[0].number != self._number + 1:
+            return
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            os.write(handle, b"".join(line.data + b"\n" for line in new))
+        finally:
+            os.close(handle)
+        self._number = new[-1].number
+
+
+class JournalMirrors:
+    """The journals that anybody listens to here. Lives in the background loop; `is_over` may be asked from anywhere."""
+
+    def __init__(self, folder: Path, reader: EventReader | None) -> None:
+        self._folder = folder
+        self._reader = reader
+        self._mirrors: dict[tuple[str, str], tuple[JournalMirror, asyncio.Task[None]]] = {}
+
+    async def enter(self, space: str, key: str, objects: RunObjects, *, is_open: Callable[[], Awaitable[bool]]) -> Path:
+        """The file in which the journal is, from its beginning, until `leave`."""
+        known = self._mirrors.get((space, key))
+        if known is None:
+            mirror = JournalMirror(
+                objects, key, self._folder / f"{os.getpid()}" / f"{tenant_folder(space)}-{key}.jsonl", is_open=is_open
+            )
+            mirror.open()
+            if self._reader is not None:
+                self._reader.listen(space, key, mirror.hear)
+            known = self._mirrors[space, key] = mirror, asyncio.create_task(mirror.follow())
+        known[0].listeners += 1
+        return known[0].path
+
+    async def leave(self, space: str, key: str) -> None:
+        mirror, task = self._mirrors[space, key]
+        mirror.listeners -= 1
+        if mirror.listeners:
+            return
+        del self._mirrors[space, key]
+        if self._reader is not None:
+            self._reader.leave(space, key)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        mirror.path.unlink(missing_ok=True)
+
+    def is_over(self, space: str, key: str) -> bool:
+        """Whether all that a run told is in the file."""
+        known = self._mirrors.get((space, key))
+        return known is None or known[0].is_over
+
+    async def close(self) -> None:
+        for _, task in self._mirrors.values():
+            task.cancel()
+        await asyncio.gather(*(task for _, task in self._mirrors.values()), return_exceptions=True)
+        if self._reader is not None:
+            await self._reader.close()

@@ -1,0 +1,180 @@
+"""What no extractor may state, whichever it is: the reader, one fitted to examples, learned patterns, the lexicon."""
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+
+import pytest
+
+from sameas.extraction.evaluation.reader_learning import fit_reader
+from sameas.extraction.extractors.contract import Extractor
+from sameas.extraction.extractors.learned import LearnedExtractor, schema_of
+from sameas.extraction.extractors.learning.examples import Example, Triple
+from sameas.extraction.extractors.learning.train import learn
+from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.extractors.reader.extractor import ReaderExtractor
+from sameas.extraction.extractors.reader.finding import find_weights
+from sameas.extraction.extractors.reader.reading import Reader, load_reader
+from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.ontology.index import OntologyIndex
+from sameas.ontology.load import read_ontology
+
+PREFIX = "https://x.example/#"
+ONTOLOGY = """
+@prefix : <https://x.example/#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:Company a owl:Class ; rdfs:label "company" ; skos:altLabel "firm" . :Person a owl:Class ; rdfs:label "person" .
+:Place a owl:Class ; rdfs:label "place" ; skos:altLabel "city" .
+:Company owl:disjointWith :Person , :Place . :Person owl:disjointWith :Place .
+:headquarteredIn a owl:ObjectProperty ; rdfs:domain :Company ; rdfs:range :Place ; rdfs:label "headquartered in" ; skos:altLabel "based in" .
+:acquired a owl:ObjectProperty ; rdfs:domain :Company ; rdfs:range :Company ; rdfs:label "acquired" ; skos:altLabel "bought" .
+:chiefExecutive a owl:ObjectProperty ; rdfs:domain :Company ; rdfs:range :Person ; rdfs:label "chief executive" ; skos:altLabel "CEO" .
+:foundedOn a owl:DatatypeProperty ; rdfs:domain :Company ; rdfs:range xsd:date ; rdfs:label "founded" .
+:employees a owl:DatatypeProperty ; rdfs:domain :Company ; rdfs:range xsd:integer ; rdfs:label "number of employees" ; skos:altLabel "employs" .
+"""
+FACTS = (
+    ("Hale Textiles is headquartered in Bath.", "Hale Textiles", "headquarteredIn", "Bath"),
+    ("Mora Foods, based in Porto, is growing.", "Mora Foods", "headquarteredIn", "Porto"),
+    ("In spring Hale Textiles acquired Wool & Sons.", "Hale Textiles", "acquired", "Wool & Sons"),
+    ("Kestrel Group bought Mora Foods.", "Kestrel Group", "acquired", "Mora Foods"),
+    ("The chief executive of Kestrel Group is Ines Moor.", "Kestrel Group", "chiefExecutive", "Ines Moor"),
+    ("Tom Reed is CEO of Hale Textiles.", "Hale Textiles", "chiefExecutive", "Tom Reed"),
+    ("Hale Textiles employs 310 people.", "Hale Textiles", "employees", "310"),
+    ("Mora Foods employs 85 people in Porto.", "Mora Foods", "employees", "85"),
+    ("Kestrel Group was founded on 3 May 1988.", "Kestrel Group", "foundedOn", "1988-05-03"),
+    ("Wool & Sons was founded on 9 June 1921.", "Wool & Sons", "foundedOn", "1921-06-09"),
+)
+EXAMPLES = [Example(text, (Triple(one, PREFIX + name, other),)) for text, one, name, other in FACTS]
+Fact = tuple[str, str, str]
+
+
+@lru_cache
+def index() -> OntologyIndex:
+    return OntologyIndex(read_ontology(ONTOLOGY.encode(), extension=".ttl"))
+
+
+def _reader() -> Reader:
+    weights = find_weights()
+    assert weights is not None
+    return load_reader(weights)
+
+
+EXTRACTORS: dict[str, Callable[[], Extractor]] = {
+    "reader": lambda: ReaderExtractor(index(), _reader(), digest=""),
+    "fitted": lambda: fit_reader(EXAMPLES, index(), _reader()),
+    "learned": lambda: LearnedExtractor(index(), learn(EXAMPLES, schema_of(index()))),
+    "lexicon": lambda: LexiconExtractor(index()),
+}
+
+
+@lru_cache
+def pipeline(name: str) -> Pipeline:
+    return Pipeline(index=index(), extractor=EXTRACTORS[name]())
+
+
+def stated(name: str, text: str) -> set[Fact]:
+    """Everything that is kept, at any confidence."""
+    found = asyncio.run(pipeline(name).run(text, key="k", formats=())).found
+    names = {entity.id: entity.name for entity in found.entities}
+    return {
+        (names[one.subject], one.predicate.removeprefix(PREFIX), one.value.value if one.value else names[one.object])
+        for one in found.relations
+    }
+
+
+@pytest.fixture(params=EXTRACTORS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_it_states_what_is_plainly_said(name):
+    assert ("Hale Textiles", "headquarteredIn", "Leeds") in stated(name, "Hale Textiles is headquartered in Leeds.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hale Textiles is not headquartered in Leeds.",
+        "Hale Textiles never acquired Mora Foods.",
+        "Hale Textiles may be headquartered in Leeds.",
+        "Hale Textiles reportedly acquired Mora Foods.",
+        "Is Hale Textiles headquartered in Leeds?",
+        "If Hale Textiles acquired Mora Foods, prices would rise.",
+        "Hale Textiles is no longer headquartered in Leeds.",
+        "Hale Textiles was headquartered in Leeds until 2019.",
+        "Tom Reed was fired as chief executive of Mora Foods.",
+        "In the novel, Hale Textiles acquired Mora Foods.",
+        "Tom Reed was named CEO of the Year.",
+        "Hale Textiles employs 20 fewer than Mora Foods.",
+    ],
+)
+def test_what_is_denied_doubted_asked_supposed_over_or_told_in_a_story_is_never_stated(name, text):
+    assert stated(name, text) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ines Moor replaced Tom Reed as chief executive of Mora Foods.",
+        "Before Ines Moor, the CEO was Tom Reed of Mora Foods.",
+    ],
+)
+def test_who_was_replaced_is_not_in_office(name, text):
+    facts = stated(name, text)
+    assert ("Mora Foods", "chiefExecutive", "Tom Reed") not in facts
+
+
+def test_an_aside_does_not_act(name):
+    facts = stated(name, "Hale Textiles, based in Austin, Texas, bought Mora Foods.")
+    assert not {one for one in facts if one[1] == "acquired" and one[0] != "Hale Textiles"}
+
+
+def test_what_the_buyer_is_said_to_be_is_not_said_of_what_was_bought(name):
+    facts = stated(name, "The company that acquired Instagram is based in Menlo Park.")
+    assert ("Instagram", "headquarteredIn", "Menlo Park") not in facts
+
+
+def test_a_number_of_people_across_a_country_is_a_number_and_no_place(name):
+    facts = stated(name, "Hale Textiles employs 220 people across the UK.")
+    assert facts <= {("Hale Textiles", "employees", "220")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Annual Report\n\nHale Textiles is headquartered in Leeds.\nTom Reed joined in May.",
+        "Who buys Mora Foods? Hale Textiles acquired Mora Foods.",
+        "Contacts\n- Hale Textiles\n- Mora Foods\n\nTom Reed is CEO of Mora Foods.",
+    ],
+)
+def test_a_name_swallows_no_verb_heading_question_mark_or_next_line(name, text):
+    ends = {end for first, _, other in stated(name, text) for end in (first, other)}
+    assert ends <= {"Hale Textiles", "Leeds", "Mora Foods", "Tom Reed"}
+
+
+def test_a_place_is_no_date_and_a_year_is_not_stretched_to_a_day(name):
+    assert not {one for one in stated(name, "Hale Textiles was founded in Leeds.") if one[1] == "foundedOn"}
+    facts = {one for one in stated(name, "Hale Textiles was founded in 1990.") if one[1] == "foundedOn"}
+    assert facts <= {("Hale Textiles", "foundedOn", "1990")}
+
+
+def test_a_literal_range_of_a_json_ontology_takes_no_place():
+    data = (
+        b'{"title": "t", "id": "t", "concepts": [{"qid": "c", "label": "company"}, {"qid": "p", "label": "place"}], '
+        b'"relations": [{"pid": "f", "label": "founded", "domain": "c", "range": "date"}]}'
+    )
+    found = OntologyIndex(read_ontology(data, extension=".json"))
+    text = "The company Hale Textiles was founded in the place Leeds."
+    for extractor in (LexiconExtractor(found), ReaderExtractor(found, _reader(), digest="")):
+        run = Pipeline(index=found, extractor=extractor).run(text, key="k", formats=())
+        assert not len(asyncio.run(run).found.relations)
+
+
+def test_evidence_of_the_reader_is_the_clause():
+    text = "Hale Textiles is headquartered in Leeds, while Mora Foods is headquartered in Porto."
+    found = asyncio.run(pipeline("reader").run(text, key="k", formats=())).found
+    said = {evidence.text for one in found.relations for evidence in one.evidence}
+    assert said == {"Hale Textiles is headquartered in Leeds", "Mora Foods is headquartered in Porto."}

@@ -1,0 +1,542 @@
+"""The web app in a real browser: from an empty page to a downloaded graph, and everything that may go wrong on the way."""
+
+import io
+import json
+import re
+
+import httpx
+import pytest
+
+from sameas.server.authentication import open_entry
+from tests.integration.model_path import ORACLE, document
+from tests.servers.browser import open_browser, open_page, violations
+from tests.servers.model_server import ModelServer
+from tests.unit.extraction.text.test_inputs import pdf_of
+from tests.unit.server.house import LONG, REQUEST, SLOW, TURTLE, Hold, running, settings_for
+from tests.unit.server.scripted import Scripted, scripted_models
+
+STORY = (
+    "🏭 Universität Bremen and 北京大学 work together. In Bremen 🚀 מיכל כהן works for חברת אקמה today.\n\n"
+    "Acme GmbH was founded by Anna Stone. Acme GmbH employs Anna Stone. Bob Miller works for Acme GmbH."
+)
+NAMES = {
+    "Universität Bremen": "University",
+    "Bremen": "City",
+    "北京大学": "University",
+    "מיכל כהן": "Person",
+    "חברת אקמה": "Company",
+    "Acme GmbH": "Company",
+    "Anna Stone": "Person",
+    "Bob Miller": "Person",
+}
+FACTS = (
+    ("Universität Bremen", "headquarters", "Bremen", 0.7),
+    ("מיכל כהן", "worksFor", "חברת אקמה", 0.8),
+    ("Acme GmbH", "founder", "Anna Stone", 0.95),
+    ("Bob Miller", "worksFor", "Acme GmbH", 0.6),
+    ("Anna Stone", "birthPlace", "Acme GmbH", 0.9),
+)
+NASTY = '<script>alert(1)</script> & "Quoted" </mark><img src=x onerror=alert(2)> GmbH'
+NASTY_TURTLE = r"""
+@prefix : <https://example.org/bad#> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<https://example.org/bad> a owl:Ontology ; rdfs:label "<script>alert(3)</script> \" > '" .
+:Thing a owl:Class ; rdfs:label "<img src=x onerror=alert(4)>" ; rdfs:comment "</script><script>alert(5)</script>" .
+:knows a owl:ObjectProperty ; rdfs:label "</option><script>alert(6)</script>" ; rdfs:domain :Thing ; rdfs:range :Thing .
+:x a :Thing ; rdfs:label "Quoted" .
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def hold():
+    return Hold()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory, hold):
+    home = tmp_path_factory.mktemp("app")
+    scripts = scripted_models(story=Scripted(NAMES, FACTS), other=Scripted(NAMES, FACTS[1:], version="2"))
+
+    def models(wish):
+        return hold.extractor(wish) if wish.params.named_model == "held" else scripts(wish)
+
+    with running(home, entry=open_entry(settings_for(home), models=models)) as opened:
+        yield opened
+        hold.let_go()
+
+
+def extract(service, text=STORY, model="story", **changes):
+    request = {"text": text, "ontologyId": "company", "extractionParams": {"extractor": "model", "model": model}}
+    answer = service.client.post("/api/v1/extract", json={**request, **changes})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["idempotencyKey"]
+
+
+def show(service, key, **query):
+    return f"{service.url}/#/studio/{key}?{'&'.join(f'{name}={value}' for name, value in query.items())}"
+
+
+def entity(service, key, name):
+    view = service.client.get(f"/api/v1/runs/{key}/view").json()
+    return next(one for one in view["entities"] if one["name"] == name)
+
+
+def marked(page, name):
+    """The stretches of the text that are stressed, joined."""
+    page.locator("mark.chosen").first.wait_for()
+    return page.locator("mark.chosen").all_inner_texts()
+
+
+def test_a_newcomer_goes_from_an_empty_page_to_a_downloaded_graph(browser, service):
+    with open_page(browser, service.url) as page:
+        page.get_by_label("Text", exact=True).fill(REQUEST["text"])
+        page.get_by_label("Add an ontology").set_input_files(
+            files=[{"name": "firms.ttl", "mimeType": "text/turtle", "buffer": TURTLE}]
+        )
+        page.get_by_text("The ontology firms is registered.").wait_for()
+        assert page.get_by_role("combobox", name="Ontology").input_value() == "firms"
+        page.get_by_role("combobox", name="Extractor").select_option("lexicon")
+        page.get_by_text("no call of a model, no cost").wait_for()
+        page.get_by_role("button", name="Extract the graph").click()
+        page.get_by_role("button", name="Download").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Turtle").click()
+        graph = download.value.path().read_text()
+        assert download.value.suggested_filename.endswith(".ttl")
+        assert "Anna Stone" in graph
+        assert "company#worksFor" in graph
+
+
+def test_files_are_read_where_they_are_dropped(browser, service):
+    docx = pytest.importorskip("docx")
+    document, whole = docx.Document(), io.BytesIO()
+    document.add_paragraph("Anna Stone works for Acme Ltd in a DOCX.")
+    document.save(whole)
+    page_of = b"<html><body><p>Anna Stone works for Acme Ltd in HTML.</p><script>alert(1)</script></body></html>"
+    with open_page(browser, service.url, forgiven=("422",)) as page:
+        choose, text = page.get_by_label("Open a file"), page.get_by_label("Text", exact=True)
+        files = {
+            "a.docx": (whole.getvalue(), "in a DOCX."),
+            "b.html": (page_of, "in HTML."),
+            "c.pdf": (pdf_of("Anna Stone works for Acme Ltd in a PDF."), "in a PDF."),
+        }
+        for name, (data, said) in files.items():
+            choose.set_input_files(files=[{"name": name, "mimeType": "", "buffer": data}])
+            page.wait_for_function("said => document.getElementById('source').value.endsWith(said)", arg=said)
+            assert "alert" not in text.input_value()
+        # Dropped, not chosen: a text and an ontology at once.
+        page.evaluate(
+            """turtle => {
+              const files = new DataTransfer();
+              files.items.add(new File(["Dropped words."], "c.txt"));
+              files.items.add(new File([turtle], "dropped.ttl"));
+              document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true }));
+            }""",
+            TURTLE.decode(),
+        )
+        page.wait_for_function("() => document.getElementById('source').value === 'Dropped words.'")
+        page.get_by_text("The ontology dropped is registered.").wait_for()
+        choose.set_input_files(files=[{"name": "d.pdf", "mimeType": "", "buffer": b"%PDF-1.7 no more"}])
+        page.get_by_role("alert").wait_for()
+
+
+def test_a_slow_run_shows_its_progress_survives_a_reload_and_is_cancelled(browser, service, hold):
+    request = {"text": LONG, "ontologyId": "company", "extractionParams": SLOW, "document": "slow.txt"}
+    answer = service.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+    key = answer.json()["idempotencyKey"]
+    assert hold.reached.wait(30)
+    with open_page(browser, show(service, key)) as page:
+        for _ in range(2):
+            page.get_by_text("entity extraction").first.wait_for()
+            page.locator("mark").first.wait_for()
+            page.get_by_role("tab", name="Things").click()
+            page.locator("[data-entity]").first.wait_for()
+            assert 0 < int(page.get_by_role("progressbar").get_attribute("aria-valuenow")) < 100
+            page.reload()
+        page.get_by_role("button", name="Cancel the run").click()
+        page.get_by_text("Not all of it was done").wait_for()
+    hold.let_go()
+
+
+def test_the_limits_of_a_model_are_told_while_a_run_waits(browser, tmp_path):
+    with (
+        ModelServer(ORACLE) as model,
+        running(tmp_path, models=model.address("tiny"), model_requests_per_minute=1) as limited,
+        open_page(browser, limited.url) as page,
+    ):
+        page.get_by_role("textbox", name="Text", exact=True).fill(document(20))
+        page.get_by_role("combobox", name="Ontology").select_option("company")
+        page.get_by_role("combobox", name="Extractor").select_option("model")
+        assert page.get_by_label("Model", exact=True).input_value() == "compatible:tiny"
+        page.get_by_text(re.compile(r"\d+ calls?, about [\d,]+ tokens")).wait_for()
+        page.get_by_role("button", name="Extract the graph").click()
+        page.get_by_text("no more requests").wait_for()
+        page.get_by_role("button", name="Cancel the run").click()
+        page.get_by_text("Not all of it was done").wait_for()
+
+
+def test_a_new_version_of_an_ontology_is_asked_for(browser, service):
+    changed = TURTLE.replace(b'"sodium"@en', b'"soda"@en')
+    entry = service.client.get("/api/v1/ontologies/company").json()
+    with open_page(browser, service.url) as page:
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
+        page.get_by_label("Add an ontology").set_input_files(
+            files=[{"name": "company.ttl", "mimeType": "", "buffer": changed}]
+        )
+        page.get_by_role("button", name="Leave it as it is").click()
+        assert service.client.get("/api/v1/ontologies/company").json()["version"] == entry["version"]
+        page.get_by_label("Add an ontology").set_input_files(
+            files=[{"name": "broken.ttl", "mimeType": "", "buffer": b"no turtle <"}]
+        )
+        page.get_by_role("alert").get_by_text("broken.ttl, line 1").wait_for()
+
+
+def test_text_graph_and_ontology_show_the_same_thing(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0)) as page:
+        overlap = page.locator("mark.overlap")
+        overlap.first.wait_for()
+        # Offsets behind emoji, Chinese and Hebrew are those of the words.
+        for name in NAMES:
+            assert any(name in text or text in name for text in page.locator("mark").all_inner_texts())
+        assert overlap.first.inner_text() == "Bremen"
+        overlap.first.click()
+        page.get_by_role("heading", name="Bremen", exact=True).wait_for()
+        overlap.first.click()
+        page.get_by_role("heading", name="Universität Bremen", exact=True).wait_for()
+        assert "".join(marked(page, "Universität Bremen")) == "Universität Bremen"
+        # From the text of the right-to-left name to its fact, and from the fact to its words.
+        page.locator("mark", has_text="מיכל כהן").click()
+        page.get_by_role("heading", name="מיכל כהן").wait_for()
+        page.locator("[data-relation]").first.click()
+        page.locator(".area-text .evidence").first.wait_for()
+        underlaid = page.locator(".area-text .evidence, .area-text mark.in-evidence").all_inner_texts()
+        assert "".join(underlaid) == "מיכל כהן works for חברת אקמה"
+        # From the graph, by a click on the canvas, to every place of a repeated name.
+        page.locator(".canvas[data-settled]").wait_for()
+        acme = entity(service, key, "Acme GmbH")
+        spot = page.evaluate("id => document.querySelector('.canvas').whereIs(id)", acme["id"])
+        page.locator(".canvas").hover(position=spot)
+        page.locator(".canvas .clickable").wait_for()
+        page.locator(".canvas").click(position=spot)
+        page.get_by_role("heading", name="Acme GmbH").wait_for()
+        assert marked(page, "Acme GmbH") == ["Acme GmbH"] * 3
+        # From the ontology to the things of a class, those below it too.
+        page.get_by_role("button", name=re.compile("^organization")).click()
+        page.get_by_role("heading", name="4 things").wait_for()
+        assert set(marked(page, "")) >= {"北京大学", "חברת אקמה", "Acme GmbH"}
+        # A refused claim has its reason.
+        page.get_by_role("tab", name="Refused").click()
+        page.locator("[data-refused]", has_text="Anna Stone").click()
+        page.get_by_text("the object is of the wrong class").first.wait_for()
+
+
+def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0, tab="facts")) as page:
+        page.locator("[data-relation]").nth(3).wait_for()
+        page.get_by_label("Least confidence").fill("0.75")
+        page.wait_for_function("() => document.querySelectorAll('[data-relation]').length === 2")
+        page.get_by_role("combobox", name="Property").select_option(label="works for (2)")
+        page.wait_for_function("() => document.querySelectorAll('[data-relation]').length === 1")
+        page.locator("[data-relation]").click()
+        page.get_by_text("Said here").wait_for()
+        address = page.url
+    with open_page(browser, address) as page:
+        page.get_by_text("Said here").wait_for()
+        page.get_by_role("tab", name="Facts").click()
+        assert page.locator("[data-relation]").count() == 1
+        page.get_by_label("Search things and facts").fill("nothing like it")
+        page.get_by_text("No facts fit").wait_for()
+
+
+def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, service):
+    text = f"Of another document. {STORY}"
+    key = extract(service, text=text, document="reviewed.txt")
+    with open_page(browser, show(service, key, min=0, tab="review"), forgiven=("422",)) as page:
+        queue = page.get_by_role("group", name="Review queue")
+        # The least sure is first.
+        queue.get_by_role("heading", name="Bob Miller works for Acme GmbH").wait_for()
+        queue.press("r")
+        page.get_by_text("Rejected.").first.wait_for()
+        queue.get_by_role("heading", name="Universität Bremen headquarters Bremen").wait_for()
+        queue.press("a")
+        page.get_by_text("Accepted.").first.wait_for()
+        queue.press("u")
+        page.get_by_text("Undone.").first.wait_for()
+        queue.get_by_role("heading", name="Universität Bremen headquarters Bremen").wait_for()
+        queue.press("a")
+        queue.get_by_role("heading", name="מיכל כהן works for חברת אקמה").wait_for()
+        # What the ontology does not allow is refused, with the reason.
+        page.get_by_role("tab", name="Things").click()
+        page.locator("[data-entity]", has_text="Anna Stone").click()
+        page.get_by_role("button", name="Another class").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_role("combobox", name="Class").select_option(label="city")
+        dialog.get_by_role("button", name="Change the class").click()
+        dialog.get_by_text("first reject or correct what would not fit").wait_for()
+        dialog.get_by_role("button", name="Leave it").click()
+        # A missed fact, from words that are selected.
+        page.evaluate(
+            """() => {
+              const walker = document.createTreeWalker(document.querySelector(".reading"), NodeFilter.SHOW_TEXT);
+              const nodes = [];
+              while (walker.nextNode()) nodes.push(walker.currentNode);
+              const last = nodes[nodes.length - 1], range = document.createRange();
+              range.setStart(nodes.findLast(node => node.data.includes("Bob Miller")), 0);
+              range.setEnd(last, last.length);
+              getSelection().removeAllRanges();
+              getSelection().addRange(range);
+              document.querySelector(".text-pane").dispatchEvent(new MouseEvent("mouseup", { bubbles: true }));
+            }"""
+        )
+        page.get_by_role("button", name="Add a fact from these words").click()
+        dialog.get_by_text("Bob Miller works for Acme GmbH.").wait_for()
+        dialog.get_by_role("combobox", name="Subject").select_option(label="Acme GmbH (company)")
+        dialog.get_by_role("combobox", name="Property").select_option(label="founder")
+        dialog.get_by_role("combobox", name="Object").select_option(label="Bob Miller (person)")
+        dialog.get_by_role("button", name="Add it").click()
+        page.get_by_text("Added.").first.wait_for()
+        page.get_by_role("tab", name="Decisions").click()
+        assert page.locator(".decisions li.applied").count() == 3
+        assert page.locator(".decisions li.undone").count() == 1
+        assert "local" in page.locator(".decisions li").first.inner_text()
+    reviewed = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "csv", "version": "reviewed"}).text
+    found = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "csv"}).text
+    assert ("Bob Miller" in found, reviewed == found) == (True, False)
+    # Another run of the document, by another model: the decisions are there, and what fits no more is said.
+    again = extract(service, text=text, model="other", document="reviewed.txt")
+    assert again != key
+    with open_page(browser, show(service, again, tab="decisions")) as page:
+        page.get_by_text("does not fit any more").wait_for()
+        page.get_by_role("tab", name="Facts").click()
+        page.locator("[data-relation]", has_text="founder").nth(1).wait_for()
+        assert page.locator("[data-relation]", has_text="Bob Miller").all_inner_texts()[0].startswith("Acme GmbH")
+        # Once more from the page itself, with the lexicon.
+        page.get_by_role("link", name="Run again").click()
+        page.wait_for_function("() => document.getElementById('source').value.startsWith('Of another document.')")
+        page.get_by_role("combobox", name="Extractor").select_option("lexicon")
+        page.get_by_role("button", name="Extract the graph").click()
+        page.get_by_role("button", name="Download").wait_for()
+        page.get_by_role("tab", name="Decisions").click()
+        page.locator(".decisions li").nth(3).wait_for()
+    examples = service.client.get(f"/api/v1/runs/{again}/examples").text.splitlines()
+    assert ["Acme GmbH", "https://sameas.dev/example/company#founder", "Bob Miller"] in [
+        triple for line in examples for triple in json.loads(line)["triples"]
+    ]
+
+
+def test_things_are_merged_split_and_corrected(browser, service):
+    key = extract(service, text=STORY + " The end.", document="things.txt")
+    with open_page(browser, show(service, key, min=0, tab="things")) as page:
+        page.locator("[data-entity]", has_text="北京大学").click()
+        page.get_by_role("button", name="Merge").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("The thing that stays").select_option(label="Universität Bremen (university)")
+        dialog.get_by_role("button", name="Merge them").click()
+        page.get_by_text("Merged.").wait_for()
+        page.get_by_role("tab", name="Things").click()
+        page.locator("[data-entity]", has_text="Universität Bremen").click()
+        page.get_by_text("Also: 北京大学").wait_for()
+        page.get_by_role("button", name="Split").click()
+        dialog.get_by_role("checkbox").nth(1).check()
+        dialog.get_by_label("Name of the other thing").fill("北京大学")
+        dialog.get_by_role("button", name="Split it").click()
+        page.get_by_text("Split.").wait_for()
+        page.get_by_role("tab", name="Facts").click()
+        page.locator("[data-relation]", has_text="Bob Miller").click()
+        page.get_by_role("button", name="Correct").click()
+        dialog.get_by_role("combobox", name="Subject").select_option(label="Anna Stone (person)")
+        dialog.get_by_role("button", name="Correct it").click()
+        page.get_by_text("Corrected.").wait_for()
+        page.get_by_role("tab", name="Facts").click()
+        page.locator("[data-relation]", has_text="Anna Stone works for Acme GmbH").wait_for()
+
+
+def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
+    left, right = extract(service), extract(service, model="other")
+    with open_page(browser, f"{service.url}/#/compare?left={left}&right={right}") as page:
+        page.get_by_text("− 1 fact").wait_for()
+        assert page.locator(".side-gone").inner_text().endswith("Universität Bremen headquarters Bremen")
+        page.get_by_role("button", name="In both").click()
+        page.locator(".side-same").nth(2).wait_for()
+        assert violations(page) == []
+
+
+def test_documents_and_ontologies_full_of_markup_stay_text(browser, service):
+    with open_page(browser, service.url) as page:
+        page.get_by_label("Add an ontology").set_input_files(
+            files=[{"name": "bad<b>.ttl", "mimeType": "", "buffer": NASTY_TURTLE.encode()}]
+        )
+        page.get_by_text("is registered").wait_for()
+        page.get_by_label("Text", exact=True).fill(f"{NASTY}\n\n{NASTY} knows Quoted.")
+        page.get_by_label("Name of the document").fill("</title><script>alert(7)</script>.txt")
+        page.get_by_role("combobox", name="Extractor").select_option("lexicon")
+        page.get_by_role("button", name="Extract the graph").click()
+        page.get_by_role("heading", name="</title><script>").wait_for()
+        page.locator("mark", has_text="Quoted").first.click()
+        page.get_by_role("heading", name="Quoted").wait_for()
+        assert NASTY in page.locator(".reading").inner_text()
+        assert page.locator(".reading script, .reading img, main script").count() == 0
+        key = page.url.partition("/studio/")[2].partition("?")[0]
+    text = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "html"}).text
+    assert "<script>alert" not in text
+    assert "</title><script>" not in text
+
+
+def test_a_run_is_started_and_read_with_the_keyboard_alone(browser, service):
+    with open_page(browser, service.url) as page:
+
+        def tab_to(name, most=40):
+            for _ in range(most):
+                page.keyboard.press("Tab")
+                here = page.evaluate(
+                    "() => { const e = document.activeElement; return (e.labels?.[0]?.innerText || e.ariaLabel || e.innerText || e.id || '').trim(); }"
+                )
+                if here.startswith(name):
+                    return
+            pytest.fail(f"{name} cannot be reached")
+
+        page.get_by_role("heading", name="Turn a text into a graph").wait_for()
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
+        tab_to("Skip to the content")
+        page.keyboard.press("Enter")
+        tab_to("Text")
+        page.keyboard.insert_text(REQUEST["text"] + " By keyboard.")
+        tab_to("Ontology")
+        page.keyboard.type("company")
+        tab_to("Extract the graph")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Download").wait_for()
+        tab_to("Text with mentions", most=60)
+        page.keyboard.press("ArrowRight")
+        page.get_by_role("heading", name="Anna Stone").wait_for()
+        tab_to("Chosen", most=20)
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        tab_to("", most=1)
+        tab_to("Anna Stone")
+        page.keyboard.press("Enter")
+        page.get_by_text("Said here").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_for_everybody(browser, service, scheme):
+    key = extract(service)
+    with open_page(browser, service.url, color_scheme=scheme) as page:
+        page.get_by_role("heading", name="Recent runs").wait_for()
+        assert violations(page) == []
+        for tab in ("selection", "things", "facts", "refused", "review", "decisions"):
+            page.goto(show(service, key, min=0, tab=tab, s="r:1"))
+            page.locator("mark").first.wait_for()
+            page.get_by_role("tabpanel").wait_for()
+            assert violations(page) == [], tab
+        page.goto(f"{service.url}/#/compare?left={key}&right={key}")
+        page.locator(".summary").wait_for()
+        assert violations(page) == []
+        page.goto(show(service, key))
+        page.locator("mark").first.wait_for()
+        page.get_by_role("button", name="Download").click()
+        page.get_by_role("dialog").wait_for()
+        assert violations(page) == []
+
+
+def test_the_start_says_what_is_still_needed(browser, service):
+    with open_page(browser, service.url) as page:
+        page.get_by_text("Still needed: a text and an ontology.").wait_for()
+        page.get_by_label("Text", exact=True).fill(REQUEST["text"])
+        page.get_by_text("Still needed: an ontology.").wait_for()
+        page.get_by_role("combobox", name="Ontology").select_option("company")
+        page.get_by_text("Still needed").wait_for(state="detached")
+
+
+def test_a_link_to_a_fact_shows_its_words_and_names_in_the_graph_do_not_lie_upon_each_other(browser, service):
+    key = extract(service, text=f"{'Nothing is said here. ' * 900}\n\n{STORY}", document="far.txt")
+    view = service.client.get(f"/api/v1/runs/{key}/view").json()
+    number = next(at for at, one in enumerate(view["relations"]) if one["predicate"].endswith("founder"))
+    with open_page(browser, show(service, key, min=0, s=f"r:{number}")) as page:
+        page.wait_for_function(
+            """() => {
+              const frame = document.querySelector(".text-pane")?.getBoundingClientRect();
+              const box = document.querySelector(".area-text .evidence, .area-text .in-evidence")?.getBoundingClientRect();
+              return box && box.top >= frame.top && box.bottom <= frame.bottom;
+            }"""
+        )
+        page.locator(".canvas[data-settled]").wait_for()
+        page.wait_for_function("() => document.querySelector('.canvas').labels?.length > 4")
+        assert page.evaluate(
+            """() => document.querySelector(".canvas").labels.every((one, at, all) => all.slice(at + 1).every(other =>
+              one.x >= other.x + other.w || other.x >= one.x + one.w || one.y >= other.y + other.h || other.y >= one.y + one.h))"""
+        )
+
+
+def test_on_a_telephone_the_queue_the_place_and_whole_words_are_seen(browser, service):
+    key = extract(service, document="telephone.txt")
+    with open_page(browser, show(service, key, min=0), viewport={"width": 360, "height": 740}) as page:
+        page.get_by_role("button", name="Review", exact=True).click()
+        queue = page.get_by_role("group", name="Review queue")
+        queue.wait_for()
+        box = queue.get_by_role("button", name="Accept").bounding_box()
+        assert box["y"] + box["height"] <= page.evaluate("() => document.documentElement.scrollHeight")
+        page.goto(f"{service.url}/#/health")
+        here = page.locator(".top nav [aria-current]", has_text="Health")
+        here.wait_for()
+        page.wait_for_function(
+            "() => document.querySelector('.top nav [aria-current]').getBoundingClientRect().right <= innerWidth"
+        )
+        # A table is scrolled sideways sooner than its words are cut to single letters.
+        page.goto(f"{service.url}/#/runs")
+        page.locator(".table-frame tbody tr").first.wait_for()
+        assert max(row.bounding_box()["height"] for row in page.locator(".table-frame tbody tr").all()) < 150
+
+
+@pytest.mark.parametrize("width", [360, 2560])
+def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
+    key = extract(service)
+    with open_page(browser, service.url, viewport={"width": width, "height": 800}) as page:
+        for address in (service.url, show(service, key), f"{service.url}/#/compare?left={key}&right={key}"):
+            page.goto(address)
+            page.get_by_role("heading").first.wait_for()
+            assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        page.goto(show(service, key))
+        if width == 360:
+            page.get_by_role("button", name="Graph", exact=True).click()
+            page.locator(".canvas canvas").first.wait_for()
+            page.get_by_role("button", name="Lists").click()
+            page.get_by_role("tab", name="Things").click()
+            page.locator("[data-entity]").first.wait_for()
+            assert violations(page) == []
+
+
+def test_the_file_of_a_run_opens_without_a_server(browser, service, tmp_path):
+    key = extract(service, text=f"Mailed. {STORY}", document="mailed.txt")
+    reply = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "html"})
+    assert (reply.headers["content-security-policy"], "attachment" in reply.headers["content-disposition"]) == (
+        "sandbox",
+        True,
+    )
+    (tmp_path / "run.html").write_bytes(reply.content)
+    with open_page(browser, (tmp_path / "run.html").as_uri(), offline=True) as page:
+        page.get_by_role("heading", name="mailed.txt").wait_for()
+        page.locator("mark.overlap").first.click()
+        page.get_by_role("heading", name="Bremen", exact=True).wait_for()
+        page.get_by_role("tab", name="Facts").click()
+        page.locator("[data-relation]", has_text="founder").click()
+        page.locator(".area-text .evidence").first.wait_for()
+        page.locator(".canvas[data-settled]").wait_for()
+        assert violations(page) == []
+
+
+def test_pages_have_a_strict_policy_and_the_api_s_own_page_keeps_it(browser, service):
+    policy = httpx.get(service.url).headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert service.client.get("/app/../files.py").status_code == 404
+    assert service.client.get("/app/nothing.js").status_code == 404
+    with open_page(browser, f"{service.url}/docs") as page:
+        page.get_by_text("/api/v1/extract", exact=True).wait_for()

@@ -1,0 +1,244 @@
+"""The console in a real browser: runs, keys, ontologies and health, used as people use them."""
+
+import json
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import expect
+
+from sameas.server.authentication import open_entry
+from sameas.tenancy.tables import open_tables
+from tests.integration.test_service_tenants import _enrol
+from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations
+from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+HOSTILE_KEY = "<script>alert(1)</script>"
+EVIL = TURTLE.replace(b'"Companies and their people"@en', b'"<script>alert(3)</script>"@en').replace(
+    b'rdfs:label "prize"@en', b'rdfs:label "<img src=x onerror=alert(4)>"@en'
+)
+OLDER = TURTLE.replace(b'"sodium"@en', b'"soda"@en')
+
+
+def looked_at(browser, url, **options):
+    """A page of the app; that the service refuses something is told to the person, and no fault of the page."""
+    return open_page(browser, url, base_url=url, forgiven=("status of 4",), **options)
+
+
+class Console(NamedTuple):
+    service: object
+    browser: object
+    run: str
+
+    def open(self, path, **options):
+        return _at(self, path, options)
+
+
+class _at:
+    """A page of the app, opened at a place."""
+
+    def __init__(self, console, path, options):
+        self._opening = looked_at(console.browser, console.service.url, **options)
+        self._path = path
+
+    def __enter__(self):
+        self.page = self._opening.__enter__()
+        self.page.goto(f"/#{self._path}")
+        return self.page
+
+    def __exit__(self, *error):
+        return self._opening.__exit__(*error)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("console"), lease=60.0) as service, open_browser() as browser:
+        expect.set_options(timeout=WITHIN_MS)
+        client = service.client
+        for turtle in (OLDER, TURTLE):
+            assert client.put("/api/v1/ontologies/company", content=turtle).status_code in (200, 201)
+        run = ""
+        for number, name in enumerate(("report.txt", HOSTILE, "minutes.txt")):
+            request = {**REQUEST, "text": f"{REQUEST['text']} Number {number}.", "document": name}
+            headers = {"Idempotency-Key": f"order-{number}" if name != HOSTILE else HOSTILE_KEY}
+            for _ in range(2):
+                answer = client.post("/api/v1/extract", json=request, headers=headers)
+                assert answer.status_code == 200, answer.text
+            run = run or answer.json()["idempotencyKey"]
+        yield Console(service, browser, run)
+
+
+PLACES = {
+    "/runs": "table",
+    "/runs/{run}/timeline": ".stage-table",
+    "/keys": ".u-wrap",
+    "/keys/record?key=order-0": ".record-words",
+    "/ontologies": "table",
+    "/ontologies/one?id=company": ".changes",
+    "/health": ".u-wrap",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone(console, place):
+    with console.open(place.format(run=console.run)) as page:
+        page.wait_for_selector(PLACES[place])
+        for _ in ("light", "dark"):
+            assert violations(page) == []
+            page.get_by_role("button", name="colours").click()
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert not is_too_wide(page)
+
+
+def test_runs_are_filtered_and_one_is_followed_to_its_stages(console):
+    with console.open("/runs") as page:
+        rows = page.locator(".table-frame[aria-label='Runs'] tbody tr")
+        expect(rows).to_have_count(3)
+        page.get_by_label("Document").fill("REPORT")
+        expect(rows).to_have_count(1)
+        page.get_by_label("Status").select_option("failed")
+        expect(page.get_by_text("No run fits these filters.")).to_be_visible()
+        page.get_by_label("Status").select_option("complete")
+        page.get_by_role("link", name="report.txt").click()
+        expect(page.get_by_role("heading", name="report.txt")).to_be_visible()
+        expect(page.get_by_role("row", name="serialization")).to_be_visible()
+        expect(page.locator(".events")).to_contain_text("extraction completed")
+        page.go_back()
+        # The filter is in the address.
+        expect(page.get_by_label("Document")).to_have_value("REPORT")
+
+
+def test_names_from_outside_are_text_everywhere(console):
+    with console.open("/runs") as page:
+        page.get_by_role("link", name=HOSTILE).click()
+        expect(page.get_by_role("heading", name=HOSTILE)).to_be_visible()
+        page.goto("/#/keys")
+        page.get_by_role("searchbox", name="Find a record").fill(HOSTILE_KEY)
+        page.get_by_role("button", name="Find").click()
+        expect(page.get_by_role("heading", name=HOSTILE_KEY)).to_be_visible()
+        expect(page.locator(".record-words")).to_contain_text(HOSTILE_KEY)
+
+
+def test_a_clients_key_is_found_by_keyboard_and_told_in_words(console):
+    with console.open("/keys") as page:
+        # Whoever comes from another page begins in the content, whoever opens this one at the top.
+        page.reload()
+        page.wait_for_selector(".u-wrap")
+        # Another page of the same browser may have been in front.
+        page.bring_to_front()
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.type") == "search":
+                break
+        page.keyboard.type("order-0")
+        page.keyboard.press("Enter")
+        expect(page.locator(".record-words")).to_contain_text("a client chose it")
+        expect(page.locator(".record-words")).to_contain_text("gets this result again")
+
+
+def test_keys_are_filtered_by_all_that_is_known_of_them(console):
+    with console.open("/keys") as page:
+        rows = page.locator(".table-frame[aria-label='Records'] tbody tr")
+        expect(rows).to_have_count(6)
+        page.get_by_label("Scope").fill("extract")
+        page.get_by_label("Scope").press("Enter")
+        expect(rows).to_have_count(3)
+        page.get_by_label("Method").select_option("POST")
+        page.get_by_label("Route").fill("/api/v1/extract")
+        page.get_by_label("Status code").fill("200")
+        page.get_by_label("Status code").press("Enter")
+        expect(rows).to_have_count(3)
+        page.get_by_label("To", exact=True).fill("2020-01-01")
+        expect(page.get_by_text("No record fits these filters.")).to_be_visible()
+
+
+def test_forgetting_a_key_needs_a_reason_and_is_audited(console):
+    with console.open("/keys/record?key=order-2") as page:
+        page.get_by_role("button", name="Forget…").click()
+        expect(page.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
+        page.get_by_label("Reason").fill("asked for twice by mistake")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+    audit = (console.service.app.service.settings.home / "audit.jsonl").read_text().splitlines()
+    last = [json.loads(line) for line in audit if "key-forgotten" in line][-1]
+    assert last["reason"] == "asked for twice by mistake"
+    assert last["key"].endswith(":order-2")
+
+
+def test_a_chart_has_its_numbers_as_a_table_and_keeps_its_span_in_the_address(console):
+    with console.open("/keys") as page:
+        page.get_by_role("button", name="24 hours").click()
+        page.get_by_role("figure", name="Replays and hits").get_by_text("The numbers").click()
+        table = page.get_by_role("region", name="Replays and hits, the numbers")
+        expect(table.locator("tbody tr")).to_have_count(1)
+        expect(table).to_contain_text("50 %")
+        assert "hours=24" in page.url
+
+
+def test_a_new_version_is_put_after_a_preview_of_what_it_invalidates(console):
+    client = console.service.client
+    client.put("/api/v1/ontologies/evil", content=EVIL.replace(b"example/company", b"example/evil"))
+    client.post("/api/v1/extract", json={**REQUEST, "ontologyId": "evil"})
+    changed = EVIL.replace(b"example/company", b"example/evil").replace(b'"sodium"@en', b'"<b>salt</b>"@en')
+    with console.open("/ontologies") as page:
+        page.get_by_role("link", name="<script>alert(3)</script>").click()
+        page.get_by_role("button", name="Put a new version…").click()
+        page.get_by_label("File").set_input_files({"name": "evil.ttl", "mimeType": "text/turtle", "buffer": b"<a> <b>"})
+        page.get_by_role("button", name="See what it would change").click()
+        expect(page.get_by_role("alert")).to_contain_text("Line 1")
+        page.get_by_label("File").set_input_files({"name": "evil.ttl", "mimeType": "text/turtle", "buffer": changed})
+        page.get_by_role("button", name="See what it would change").click()
+        expect(page.get_by_text("1 result of the present version would be invalidated")).to_be_visible()
+        expect(page.locator("dialog .changes")).to_contain_text("<b>salt</b>")
+        assert violations(page) == []
+        page.get_by_role("button", name="Put it and invalidate 1 result").click()
+        expect(page.get_by_text("1 result went")).to_be_visible()
+        expect(page.locator(".table-frame[aria-label='Versions'] tbody tr")).to_have_count(2)
+        expect(page.locator("main .changes")).to_contain_text("<b>salt</b>")
+        # What the old version had is superseded, and the new one has nothing yet.
+        expect(page.get_by_text("None yet.")).to_be_visible()
+
+
+def test_health_names_dependencies_and_settings(console):
+    with console.open("/health") as page:
+        expect(page.locator(".dependency")).to_have_count(2)
+        expect(page.locator(".dependency").first).to_contain_text("ok")
+        expect(page.get_by_role("row", name="lease 60 s")).to_be_visible()
+        expect(page.get_by_text("No model was asked since the start.")).to_be_visible()
+
+
+def test_two_tenants_see_nothing_of_each_other(console, tmp_path):
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    one, two = (_enrol(database, name) for name in ("one", "two"))
+    database.close()
+    entry = open_entry(settings_for(tmp_path, auth="api-key"))
+    with running(tmp_path, entry=entry, auth="api-key") as service:
+        client = service.client
+        client.put("/api/v1/ontologies/secret", content=TURTLE, headers=one.admin)
+        request = {**REQUEST, "ontologyId": "secret", "document": "secret.txt"}
+        client.post("/api/v1/extract", json=request, headers={**one.user, "Idempotency-Key": "secret-1"})
+        for who, sees in ((one, True), (two, False)):
+            with looked_at(console.browser, service.url) as page:
+                page.goto("/#/runs")
+                page.get_by_label("API key").fill(who.user["X-API-Key"])
+                page.get_by_role("button", name="Sign in").click()
+                expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+                expect(page.get_by_role("link", name="secret.txt")).to_have_count(1 if sees else 0)
+                if not sees:
+                    expect(page.get_by_text("No run yet")).to_be_visible()
+                page.goto("/#/keys")
+                expect(page.get_by_role("link", name="secret-1")).to_have_count(1 if sees else 0)
+                page.goto("/#/keys/record?key=secret-1")
+                if sees:
+                    expect(page.locator(".record-words")).to_contain_text("secret-1")
+                    # Without the role for it nothing can be changed.
+                    expect(page.get_by_role("button", name="Forget…")).to_have_count(0)
+                else:
+                    expect(page.get_by_role("alert")).to_contain_text("there is no record")
+                page.goto("/#/ontologies")
+                expect(page.get_by_role("link", name="Companies and their people")).to_have_count(1 if sees else 0)
+                page.goto("/#/health")
+                expect(page.get_by_text("Dependencies")).to_be_visible()
+                expect(page.get_by_text("Settings in force")).to_have_count(0)

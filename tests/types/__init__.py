@@ -1,0 +1,1 @@
+"""What users write, checked by mypy and basedpyright in `./run check`; nothing here is run."""

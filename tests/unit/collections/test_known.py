@@ -1,0 +1,56 @@
+"""Lists of known things: what documents name is linked to them, and two known things are never one."""
+
+import pytest
+
+from sameas.collections.known_things import KnownListError
+from tests.unit.collections.press import company, named, person, put
+
+CSV = b"iri,name,type,aliases\nhttps://known.org/1,Acme Limited,company,ACME Worldwide|Acme W.\nhttps://known.org/2,Globex,company,\n"
+
+
+def test_a_list_in_csv_is_linked_to_what_documents_name(collection):
+    put(collection, "a", company("ACME Worldwide"))
+    put(collection, "b", person("Alice Stone"))
+    assert collection.link_known("companies.csv", CSV).entities == 2
+    linked = {one.name: one.same_as for one in collection.entities()}
+    assert ("https://known.org/1",) in linked.values()
+    assert linked["Alice Stone"] == ()
+    assert len(linked) == 3
+    assert collection.info().documents == 2
+
+
+def test_the_next_list_of_the_name_replaces_the_first(collection):
+    collection.link_known("companies.csv", CSV)
+    collection.link_known("companies.csv", b"iri,name\nhttps://known.org/3,Initech\n")
+    assert [name for name, _ in named(collection)] == ["Initech"]
+
+
+def test_a_graph_is_a_list_too(collection):
+    put(collection, "a", company("Globex"))
+    data = b"""<https://known.org/2> <http://www.w3.org/2000/01/rdf-schema#label> "Globex" ;
+        a <http://example.org/Company> ; <http://example.org/register> "HRB 2" ."""
+    collection.link_known("companies.ttl", data)
+    (one,) = collection.entities()
+    assert (one.same_as, one.documents) == (("https://known.org/2",), 2)
+
+
+def test_two_known_things_of_one_name_stay_two(collection):
+    collection.link_known("c.csv", b"iri,name,type\nhttps://k.org/1,Acme,company\nhttps://k.org/2,Acme,company\n")
+    put(collection, "a", company("Acme"))
+    assert [count for _, count in named(collection)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"id,name\n1,Acme\n", "columns iri and name"),
+        (b"iri,name\nno iri,Acme\n", "line 2"),
+        (b"iri,name,type\nhttps://k.org/1,Acme,spaceship\n", "no class"),
+        (b"iri,name,colour\nhttps://k.org/1,Acme,red\n", "no property"),
+        (b"iri,name\nhttps://k.org/1,\xff\n", "UTF-8"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_refused_and_changes_nothing(collection, data, said):
+    with pytest.raises(KnownListError, match=said):
+        collection.link_known("c.csv", data)
+    assert collection.entities() == []

@@ -1,0 +1,56 @@
+"""A fact needs words that assert it: what a document only orders an assistant to say is none, in whichever language."""
+
+import pytest
+
+from sameas.extraction.extractors.prompted.assertion import Assertions
+from sameas.extraction.extractors.prompted.locating import places
+from sameas.extraction.graph.model import Claim, Mention
+from sameas.extraction.text.chunking import Chunk, chunk_text
+from tests.unit.extraction.company import EX, company_index
+
+from .orders import DEVELOPMENT, HELD_BACK, STATEMENTS
+
+ASSERTIONS = Assertions(company_index())
+AROUND = ("Ann Lee works for Acme.", "Bob Ray lives in Rome.")
+# What of the orders and statements that were held back is judged rightly; they are not developed against.
+HELD_BACK_AT_LEAST = 0.9
+
+
+def entered(text: str) -> bool:
+    """Whether any reading of the text lets the fact into the graph."""
+    return any(_kept(chunk) for chunk in chunk_text(text))
+
+
+def _kept(chunk: Chunk) -> bool:
+    subjects, objects = (
+        [Mention(span.start, span.end, name, types=(EX + kind,)) for span in places(chunk.text, name)]
+        for name, kind in (("Dana Cole", "Person"), ("Evil Corp", "Company"))
+    )
+    claims = [
+        Claim(subject, f"{EX}worksFor", object_, evidence=chunk.sentences[0])
+        for subject in subjects
+        for object_ in objects
+    ]
+    kept, _ = ASSERTIONS.check(chunk, claims, (*subjects, *objects))
+    return bool(kept)
+
+
+def around(said: str) -> str:
+    return f"{AROUND[0]}\n\n{said}\n\n{AROUND[1]}"
+
+
+@pytest.mark.parametrize("order", [order for orders in DEVELOPMENT.values() for order in orders])
+def test_what_is_only_ordered_is_not_asserted(order: str) -> None:
+    assert not entered(around(order))
+
+
+@pytest.mark.parametrize("statement", STATEMENTS["development"])
+def test_what_is_stated_is_asserted(statement: str) -> None:
+    assert entered(around(statement))
+
+
+def test_orders_and_statements_that_were_held_back_are_judged_nearly_as_well() -> None:
+    orders = [not entered(around(order)) for orders in HELD_BACK.values() for order in orders]
+    statements = [entered(around(statement)) for statement in STATEMENTS["held back"]]
+    assert sum(orders) / len(orders) >= HELD_BACK_AT_LEAST
+    assert sum(statements) / len(statements) >= HELD_BACK_AT_LEAST

@@ -1,0 +1,1 @@
+"""How the reader's weights are made. Not installed with the package."""
