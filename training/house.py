@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-_FOLDER = Path(__file__).parent.parent / "src" / "sameas" / "extraction" / "reader"
+_FOLDER = Path(__file__).parent.parent / "src" / "sameas" / "extraction" / "extractors" / "reader"
 
 
 def _load(name: str) -> ModuleType:

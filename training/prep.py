@@ -176,7 +176,7 @@ def _ends(described: dict) -> dict[str, tuple[str, str]]:
     }
 
 
-def build(trust: Path, text2kg: Path, own: Path | None, gguf: Path, out: Path) -> None:
+def build(trust: Path, text2kg: Path, own: Path | None, gguf: Path, out: Path, layers: int) -> None:
     base = BaseModel(gguf)
     tokenizer = Tokenizer(base.vocabulary(), base.merges())
     rng = random.Random(17)
@@ -218,7 +218,7 @@ def build(trust: Path, text2kg: Path, own: Path | None, gguf: Path, out: Path) -
         "documents": documents,
         "ontologies": ontologies,
     }
-    part_b = {"layers": {at: base.layer(at) for at in range(half, LAYERS)}}
+    part_b = {"layers": {at: base.layer(at) for at in range(half, layers)}}
     out.mkdir(parents=True, exist_ok=True)
     for name, part in (("partA", part_a), ("partB", part_b)):
         with lzma.open(out / f"{name}.pickle.xz", "wb", preset=1) as file:
@@ -241,8 +241,9 @@ def main() -> None:
     parser.add_argument("--own", type=Path, default=Path(__file__).parent / "corpus")
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--layers", type=int, default=LAYERS, help="how many travel")
     told = parser.parse_args()
-    build(told.trust, told.text2kg, told.own, told.gguf or default_path(), told.out)
+    build(told.trust, told.text2kg, told.own, told.gguf or default_path(), told.out, told.layers)
 
 
 if __name__ == "__main__":
