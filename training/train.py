@@ -174,6 +174,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10**9)
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--rate", type=float, default=2.5e-4)
+    parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--without", nargs="*", default=())
     parser.add_argument("--name", default="run")
