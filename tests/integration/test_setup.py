@@ -113,11 +113,15 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
     )
     environment = {**os.environ, "PYTHONPATH": str(lacking)}
     for arguments, said in (
-        (("waiters",), "is not on this machine: run ./run services or install it"),
-        (("joint", "--dataset", str(tmp_path / "none")), "no data in"),
+        (("bench", "waiters"), "redis-server is not on this machine: run ./run services or install it"),
+        (("bench", "http", "--quick"), "redis-server is not on this machine"),
+        (("bench", "web"), "chromium is not on this machine"),
+        (("bench", "setup"), "git is not on this machine"),
+        (("bench.screenshots",), "chromium is not on this machine"),
+        (("bench", "joint", "--dataset", str(tmp_path / "none")), "no data in"),
     ):
         shown = subprocess.run(
-            [sys.executable, "-m", "bench", *arguments],
+            [sys.executable, "-m", *arguments],
             cwd=ROOT,
             env=environment,
             capture_output=True,
