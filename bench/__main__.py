@@ -5,6 +5,7 @@ import pkgutil
 import sys
 
 import bench
+from bench.peers import PeerFailedError
 from tests.servers.program import ProgramMissingError
 
 TOOLS = {"measure", "__main__", "screenshots", "web_demo"}
@@ -22,8 +23,8 @@ def main(names: list[str]) -> int:
     for module in [one for one in known if one not in PARTS] if name == "all" else [name]:
         print(f"== {module}", flush=True)
         try:
-            importlib.import_module(f"bench.{module}").main(*arguments)
-        except ProgramMissingError as error:
+            code = importlib.import_module(f"bench.{module}").main(*arguments) or code
+        except (ProgramMissingError, PeerFailedError) as error:
             print(error, file=sys.stderr)
             code = 1
     return code

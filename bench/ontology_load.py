@@ -23,9 +23,9 @@ def milliseconds(work: Callable[[], object]) -> float:
     return 1000 * statistics.median(times)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(*arguments: str) -> int:
     """Measure the files given, or the reference ontologies."""
-    paths = [Path(one) for one in arguments or ()] or sorted(SHARED.glob("*.*"))
+    paths = [Path(one) for one in arguments] or sorted(SHARED.glob("*.*"))
     if not paths:
         print("no ontology to measure; name one", file=sys.stderr)
         return 1
@@ -40,4 +40,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

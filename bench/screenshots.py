@@ -15,10 +15,10 @@ from urllib.parse import quote
 from playwright.sync_api import Page, sync_playwright
 
 from bench.web_demo import QUESTION, Demo, demo_service
+from tests.servers.program import ProgramMissingError, find_program
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
 WIDTH, HEIGHT = 1280, 860
-CHROMIUM = "/usr/bin/chromium"
 WITHIN = 30_000
 # Milliseconds until charts are drawn and nothing moves any more.
 SETTLE = 800
@@ -33,8 +33,9 @@ class Shot(NamedTuple):
 
 
 def main(*wanted: str) -> None:
+    program = find_program("chromium")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, demo_service(Path(home)) as demo, browser() as page:
+    with tempfile.TemporaryDirectory() as home, demo_service(Path(home)) as demo, browser(program) as page:
         for name, shot in pages(demo).items():
             if wanted and name not in wanted:
                 continue
@@ -92,13 +93,16 @@ def _ask(page: Page) -> None:
 
 
 @contextmanager
-def browser() -> Iterator[Page]:
+def browser(program: Path) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--force-color-profile=srgb"])
+        chromium = playwright.chromium.launch(executable_path=str(program), args=["--force-color-profile=srgb"])
         context = chromium.new_context(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
         yield context.new_page()
         chromium.close()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except ProgramMissingError as error:
+        sys.exit(str(error))

@@ -13,7 +13,8 @@ from sameas.extraction.extractors.lexicon import LexiconExtractor
 from sameas.extraction.runs.service import ExtractionService
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import load_ontology
-from tests.servers.browser import open_browser
+from tests.servers.browser import launched
+from tests.servers.program import find_program
 from tests.unit.server.house import EXAMPLE, running
 from tests.unit.server.scripted import Scripted
 
@@ -40,9 +41,10 @@ async ([seconds, step]) => {
 
 
 def main() -> None:
+    program = find_program("chromium")
     home = Path(tempfile.mkdtemp(prefix="sameas-web-"))
     demo, large = asyncio.run(_runs(home))
-    with running(home) as service, open_browser() as browser:
+    with running(home) as service, launched(program) as browser:
         # The policy of the pages forbids what measures them.
         context = browser.new_context(viewport={"width": 1400, "height": 900}, bypass_csp=True)
         context.set_default_timeout(120_000)

@@ -27,7 +27,7 @@ def main(*arguments: str) -> None:
         with server.client() as client:
             version = client.info("server")["redis_version"]
         print(f"Redis {version}")
-        if version < "7":
+        if int(version.partition(".")[0]) < 7:
             print("the floor needs two commands here and is slower: for the targets, apt-get install redis-server")
         print()
         with placed(chosen.placement, server=server.pid):

@@ -21,11 +21,14 @@ def peers_on(url: str, *, rounds: int, calls: int) -> list[str]:
         return [f"peers: not measured, {reason}"]
     command = [sys.executable, "-S", str(FOLDER / "peer_worker.py"), url, str(rounds), str(calls)]
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=ANSWER_WITHIN_SECONDS, check=False
-    )
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=ANSWER_WITHIN_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return [f"peers: not measured, they took longer than {ANSWER_WITHIN_SECONDS} s"]
     if done.returncode:
-        return [f"peers: not measured, {done.stderr.strip().splitlines()[-1]}"]
+        return [f"peers: not measured, {(done.stderr.strip().splitlines() or ['they ended'])[-1]}"]
     told = json.loads(done.stdout.splitlines()[-1])
     lines = [f"{name}: not measured, {reason}" for name, reason in told["missing"].items()]
     for kind, names in told["medians"].items():

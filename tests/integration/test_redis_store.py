@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -657,6 +659,58 @@ class TestWakeUp:
         assert woken.wait(10)  # subscribed again on a new connection
         stop()
         backend.close()
+
+
+# Notes what hiredis is handed, by everything here that speaks to Redis.
+ALL_THAT_IS_SENT = """
+import sys, threading
+import hiredis
+
+kinds, verbs, pack = set(), set(), hiredis.pack_command
+
+def note(words):
+    kinds.update(type(word).__name__ for word in words)
+    verbs.add(words[0] if isinstance(words[0], str) else words[0].decode())
+    return pack(words)
+
+hiredis.pack_command = note
+
+from sameas.cluster.live_events import RedisEvents
+from sameas.once.store import Query, Selection, Store
+from sameas.stores.redis import health, open_backend
+from tests.integration.test_redis_store import finish, identity, request
+
+url = sys.argv[1]
+health(url)
+with Store(open_backend(url)) as store:
+    woken = threading.Event()
+    stop = store.backend.waker.listen(identity().digest, woken.set)
+    assert woken.wait(10)
+    finish(store)
+    assert len(store.find(Query()).records) == 1
+    assert store.forget_where(Selection(scope="scope")) == 1
+    store.claim_many([request("one"), request("two")])
+    stop()
+events = RedisEvents(url)
+events.publish("tenant", "key", 1, [b"line"])
+events.ended("tenant", "key")
+events._connected().close()
+print(*sorted(kinds))
+print(*sorted(verbs))
+"""
+
+
+def test_hiredis_is_never_handed_a_number(redis_server):
+    # Version 3.5 ends the process if a signal's handler raises while it packs one; a database has a number, too.
+    url = redis_server.url.removesuffix("/0") + "/1"
+    told = subprocess.run(
+        [sys.executable, "-c", ALL_THAT_IS_SENT, url], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    kinds, verbs = told.stdout.splitlines()
+    assert kinds == "bytes str"
+    assert {"SELECT", "EVALSHA", "SUBSCRIBE", "SCAN", "XADD", "EXPIRE"} <= set(verbs.split())
+    redis_server.flush()
 
 
 class TestProcessesAndLoops:

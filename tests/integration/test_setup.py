@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import setup
+
 ROOT = Path(__file__).resolve().parents[2]
 MOST_MEGABYTES = 400
 
@@ -111,11 +113,15 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
     )
     environment = {**os.environ, "PYTHONPATH": str(lacking)}
     for arguments, said in (
-        (("waiters",), "is not on this machine: run ./run services or install it"),
-        (("joint", "--dataset", str(tmp_path / "none")), "no data in"),
+        (("bench", "waiters"), "redis-server is not on this machine: run ./run services or install it"),
+        (("bench", "http", "--quick"), "redis-server is not on this machine"),
+        (("bench", "web"), "chromium is not on this machine"),
+        (("bench", "setup"), "git is not on this machine"),
+        (("bench.screenshots",), "chromium is not on this machine"),
+        (("bench", "joint", "--dataset", str(tmp_path / "none")), "no data in"),
     ):
         shown = subprocess.run(
-            [sys.executable, "-m", "bench", *arguments],
+            [sys.executable, "-m", *arguments],
             cwd=ROOT,
             env=environment,
             capture_output=True,
@@ -125,6 +131,24 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
         )
         assert said in shown.stderr, shown.stdout + shown.stderr
         assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize("debians", ["missing", "old or without venv", "good"])
+def test_the_benchmark_of_the_setup_finds_a_python_where_debian_has_none(debians, tmp_path, monkeypatch) -> None:
+    debian, linked = tmp_path / "debian", tmp_path / "linked"
+    debian.mkdir()
+    linked.mkdir()
+    if debians == "good":
+        (debian / "python3").symlink_to(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
+    elif debians != "missing":
+        (debian / "python3").write_text("#!/bin/sh\nexit 1\n")
+        (debian / "python3").chmod(0o755)
+    monkeypatch.setattr(setup, "DEBIAN", str(debian))
+    path = setup.bare_path(linked)
+    assert (path == str(debian)) == (debians == "good")
+    python = shutil.which("python3", path=path)
+    assert python is not None
+    subprocess.run([python, "-c", "import venv, ensurepip"], check=True)
 
 
 def test_what_the_demo_installs_has_the_versions_that_are_tested() -> None:

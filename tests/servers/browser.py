@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.servers.program import ProgramMissingError, find_program
-from tests.shared_data import missing
+from tests.servers.program import find_program, program_or_skip
 
 AXE = (Path(__file__).resolve().parents[1] / "vendor" / "axe.min.js").read_text()
 WITHIN_MS = 15_000
@@ -24,10 +23,15 @@ WITHIN_MS = 15_000
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """A browser, or a skipped test where there is none."""
-    try:
+    with program_or_skip():
         program = find_program("chromium")
-    except ProgramMissingError as error:
-        missing(str(error))
+    with launched(program) as browser:
+        yield browser
+
+
+@contextmanager
+def launched(program: Path) -> Iterator[Browser]:
+    """The browser of a program."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(program))
         try:

@@ -21,11 +21,15 @@ import redis
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from sameas.stores.redis_connection import Request
+from sameas.stores.redis_link import database_as_text
+
 _LOG = logging.getLogger("sameas.cluster")
 PREFIX = "sameas"
-_KEPT_SECONDS = 3600
-_LINES_AT_MOST = 20_000
-_ENDED_AT_MOST = 10_000
+# As words: see `sameas.stores.redis_connection.pack`.
+_KEPT_SECONDS = "3600"
+_LINES_AT_MOST = "20000"
+_ENDED_AT_MOST = "10000"
 _WITHIN = 2.0
 # Milliseconds for which a read waits: whoever begins to listen meanwhile waits no longer than this.
 _BLOCK_MS = 200
@@ -45,21 +49,20 @@ class RedisEvents:
     def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None:
         name = stream_name(tenant, key)
         self._do(
-            lambda pipe: pipe.xadd(
-                name, {"n": str(first), "d": b"\n".join(lines)}, maxlen=_LINES_AT_MOST, approximate=True
-            ).expire(name, _KEPT_SECONDS)
+            _add(name, _LINES_AT_MOST, "n", str(first), "d", b"\n".join(lines)),
+            ("EXPIRE", name, _KEPT_SECONDS),
         )
 
     def ended(self, tenant: str, key: str) -> None:
-        fields: Any = {"t": tenant, "k": key}
-        self._do(lambda pipe: pipe.xadd(f"{PREFIX}:ended", fields, maxlen=_ENDED_AT_MOST, approximate=True))
+        self._do(_add(f"{PREFIX}:ended", _ENDED_AT_MOST, "t", tenant, "k", key))
 
-    def _do(self, command: Callable[[Any], Any]) -> None:
+    def _do(self, *commands: Request) -> None:
         if time.monotonic() < self._silent_until:
             return
         try:
             with self._connected().pipeline(transaction=False) as pipe:
-                command(pipe)
+                for command in commands:
+                    pipe.execute_command(*command)
                 pipe.execute()
         except (RedisError, OSError) as trouble:
             self._silent_until = time.monotonic() + _REST
@@ -70,8 +73,10 @@ class RedisEvents:
             # A connection is not shared with a parent.
             if self._client is None or self._process != os.getpid():
                 self._client = redis.Redis.from_url(
-                    self._url, socket_timeout=_WITHIN, socket_connect_timeout=_WITHIN, retry=None
+                    self._url, socket_timeout=_WITHIN, socket_connect_timeout=_WITHIN, retry=None, protocol=2
                 )
+                pool: Any = self._client.connection_pool
+                pool.connection_kwargs["db"] = database_as_text(pool)
                 self._process = os.getpid()
             return self._client
 
@@ -133,6 +138,10 @@ class EventReader:
             self._on_ended(fields[b"t"].decode(), fields[b"k"].decode())
         elif (heard := self._heard.get(name)) is not None:
             heard(int(fields[b"n"]), fields[b"d"].split(b"\n"))
+
+
+def _add(stream: str, at_most: str, *fields: str | bytes) -> Request:
+    return ("XADD", stream, "MAXLEN", "~", at_most, "*", *fields)
 
 
 def stream_name(tenant: str, key: str) -> str:

@@ -43,6 +43,12 @@ ALWAYS: Final = {"protocol": 2, "decode_responses": False}
 ALL_IN_USE: Final = "All {} connections to Redis are in use; raise max_connections, or try again later."
 
 
+def database_as_text(pool: Any) -> str:
+    """The database of a pool of redis-py, which would hand its number to hiredis (see `pack`); the first needs no
+    word."""
+    return str(pool.connection_kwargs.get("db") or "")
+
+
 def made(make: Callable[..., Any], settings: dict[str, Any]) -> Any:
     """A connection of redis-py, which finds out only here what a URL asks of it."""
     try:
@@ -57,7 +63,7 @@ class ServerLink:
     def __init__(self, url: str, *, timeout: float, at_most: int, strict: bool) -> None:
         pool = redis.ConnectionPool.from_url(url, retry=None, socket_timeout=timeout, socket_connect_timeout=timeout)
         self._make: Callable[..., Any] = pool.connection_class
-        self._settings = {**pool.connection_kwargs, **ALWAYS}
+        self._settings = {**pool.connection_kwargs, **ALWAYS, "db": database_as_text(pool)}
         self._timeout = timeout
         self._wait_ms = int(timeout * 500)
         self._at_most = at_most
