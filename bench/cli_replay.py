@@ -15,6 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from statistics import median
 
+from tests.servers.model_server import ModelServer
+
 LIMIT = 0.500
 ROUNDS = 15
 COMMAND = ["-m", "sameas.cli", "extract", "story.txt", "--ontology", "company.ttl"]
@@ -30,6 +32,9 @@ def main(rounds: str = str(ROUNDS)) -> None:
         _measure(folder, int(rounds), "with the reader", environment)
         _measure(folder, int(rounds), "with the lexicon", {**environment, "SAMEAS_EXTRACTOR": "lexicon"})
         _measure_help(folder, int(rounds), environment)
+        # Its one reply is empty: what a replay costs does not depend on it.
+        with ModelServer(lambda _: {"entities": [], "values": []}) as server:
+            _measure(folder, int(rounds), "with a model", environment, "--model", server.address("tiny"))
         learn = ["-m", "sameas.cli", "learn", "examples.jsonl", "--ontology", "company.ttl"]
         subprocess.run([sys.executable, *learn], cwd=folder, env=environment, check=True, capture_output=True)
         _measure(folder, int(rounds), "with a learned model", environment)
@@ -37,14 +42,15 @@ def main(rounds: str = str(ROUNDS)) -> None:
         _measure(folder, int(rounds), "without bytecode", bare)
 
 
-def _measure(folder: str, rounds: int, name: str, environment: dict[str, str]) -> None:
-    first, _, said = _timed(folder, COMMAND, environment)
+def _measure(folder: str, rounds: int, name: str, environment: dict[str, str], *options: str) -> None:
+    command = [*COMMAND, *options]
+    first, _, said = _timed(folder, command, environment)
     if "complete" not in said:
         raise SystemExit(f"the first run was not complete: {said}")
     floors, replays = [], []
     for _ in range(rounds):
         floors.append(_timed(folder, NOTHING, environment))
-        replays.append(_timed(folder, COMMAND, environment))
+        replays.append(_timed(folder, command, environment))
         if "replayed" not in replays[-1][2]:
             raise SystemExit(f"not a replay: {replays[-1][2]}")
     _print(f"replay {name}", replays, floors)

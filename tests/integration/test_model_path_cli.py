@@ -110,6 +110,71 @@ def test_an_estimate_spends_nothing_and_an_extraction_says_what_it_spent(extract
         assert "not spent again" in again.err
 
 
+REPLAY = """
+import sys
+from sameas.cli.extract import run
+code = run(sys.argv[1:])
+print(*sys.modules)
+sys.exit(code)
+"""
+# What finds things, asks a model, reads its replies, speaks to servers or parses an ontology.
+WORKS = (
+    "sameas.extraction.extractors.lexicon",
+    "sameas.extraction.extractors.learned",
+    "sameas.extraction.extractors.learning",
+    "sameas.extraction.extractors.reader.extractor",
+    "sameas.extraction.extractors.prompted.addressing",
+    "sameas.extraction.extractors.prompted.assertion",
+    "sameas.extraction.extractors.prompted.locating",
+    "sameas.extraction.extractors.prompted.reading",
+    "sameas.extraction.extractors.prompted.running",
+    "sameas.llm.adapters",
+    "sameas.server",
+    "ahocorasick_rs",
+    "httpx",
+    "numpy",
+    "openai",
+    "pydantic",
+    "pyoxigraph",
+    "rapidfuzz",
+    "rdflib",
+    "rich",
+    "typer",
+)
+
+
+def _loaded(folder: Path, *arguments: str) -> tuple[str, set[str]]:
+    """What a command in a process of its own said, and every module that it loaded."""
+    command = [
+        sys.executable,
+        "-c",
+        REPLAY,
+        "report.txt",
+        "--ontology",
+        "company.ttl",
+        "--out",
+        "graph.ttl",
+        *arguments,
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stderr, set(done.stdout.split())
+
+
+@pytest.mark.parametrize("by_model", [True, False])
+def test_a_replay_loads_nothing_that_works_on_text_or_asks_a_model(folder: Path, by_model: bool) -> None:
+    with ModelServer(ORACLE) as server:
+        how = ("--model", server.address("tiny"), *QUICK) if by_model else ("--extractor", "lexicon")
+        said, worked = _loaded(folder, *how)
+        assert "complete" in said
+        asked = len(server.calls)
+        said, replayed = _loaded(folder, *how)
+        assert "replayed" in said
+        assert len(server.calls) == asked
+    assert "sameas.extraction.extractors.lexicon" in worked
+    assert ("sameas.extraction.extractors.prompted.extractor" in replayed) == by_model
+    assert [name for name in WORKS if name in replayed] == []
+
+
 def test_an_estimate_needs_no_key(extract: Extract, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     estimate = extract("--model", "openai:gpt-5-mini", "--estimate", "--json")

@@ -16,6 +16,7 @@ from sameas.server.runs.pending_runs import PendingRun, PendingRuns
 from sameas.server.schemas import ExtractRequest
 from sameas.server.tenants.append_log import AppendLog
 from sameas.server.tenants.ontologies import Ontologies
+from tests.servers.full_disk import small_disk
 from tests.servers.program import program_or_skip
 from tests.servers.redis import RedisServer
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, TURTLE, WITHIN, Hold, read_events, running, with_company
@@ -23,6 +24,7 @@ from tests.unit.server.test_ontologies import CHANGED
 
 KEY = "sha256-" + "a" * 64
 SLOW_REQUEST = {"text": LONG, "ontologyId": "company", "extractionParams": SLOW}
+ACCEPTED, AWAY = 32, 5.0
 WANTED = {**REQUEST, "ontologyId": "co"}
 
 
@@ -119,6 +121,23 @@ def test_nothing_is_accepted_on_a_full_disk(tmp_path, monkeypatch, headers):
             assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")
 
 
+def test_a_disk_that_is_really_full_refuses_new_work_and_gives_replays(tmp_path):
+    with small_disk(tmp_path, size=48 << 20) as disk, running(with_company(tmp_path)) as service:
+        assert extract(service).status_code == 200
+        assert extract(service, **{"Idempotency-Key": "before"}).status_code == 200
+        disk.fill()
+        new = {**REQUEST, "text": "Carl Young works for Acme Ltd."}
+        for headers in ({}, {"Idempotency-Key": "new"}, {"Prefer": "respond-async"}):
+            refused = extract(service, new, **headers)
+            assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full"), headers
+            assert refused.headers["retry-after"]
+        assert extract(service).json()["cacheHit"] is True
+        again = extract(service, **{"Idempotency-Key": "before"})
+        assert (again.status_code, again.headers["x-idempotency-replayed"]) == (200, "true")
+        disk.make_room()
+        assert extract(service, new, **{"Idempotency-Key": "new"}).status_code == 200
+
+
 def test_a_run_that_waits_for_its_turn_is_shown_as_pending(tmp_path):
     with running(tmp_path, hold=Hold(0), max_runs=1) as service:
         assert extract(service, SLOW_REQUEST, Prefer="respond-async").status_code == 202
@@ -136,30 +155,32 @@ def _until(condition):
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "client-key"])
 def test_what_was_accepted_is_finished_when_the_store_is_back(tmp_path, headers):
-    hold = Hold()
+    hold = Hold(0)
     with (
         program_or_skip(),
         RedisServer(appendonly="always") as redis,
         running(tmp_path, hold=hold, store=redis.url, lease=1.0) as service,
     ):
         places = []
-        for number in range(5):
-            request = {**SLOW_REQUEST, "text": f"{LONG} Number {number}."}
+        for number in range(ACCEPTED):
+            request = {**SLOW_REQUEST, "text": f"{TEXT} Number {number}."}
             named = {name: f"{value}{number}" for name, value in headers.items()}
             accepted = extract(service, request, Prefer="respond-async", **named)
             assert accepted.status_code == 202
             places.append(accepted.headers["location"])
+        assert service.app.service.runner.running > 0
         redis.kill()
         hold.let_go()
-        _until(lambda: service.app.service.runner.running == 0)
+        # Longer than a lease, so that nobody can go on as if nothing had been.
+        time.sleep(AWAY)
         redis.start()
 
         def states():
-            listed = service.client.get("/api/v1/keys", params={"scope": "extraction"})
+            listed = service.client.get("/api/v1/keys", params={"scope": "extraction", "limit": "100"})
             return [key["state"] for key in listed.json().get("keys", ())]
 
-        _until(lambda: states() == ["done"] * 5)
-        assert [service.client.get(place).json()["status"] for place in places] == ["complete"] * 5
+        _until(lambda: states() == ["done"] * ACCEPTED)
+        assert [service.client.get(place).json()["status"] for place in places] == ["complete"] * ACCEPTED
         _until(lambda: not list((tmp_path / "requests").glob("*/*.json")))
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "SameasError",
     "StoreClosed",
     "StoreError",
+    "StoreFull",
     "StoreMisconfigured",
     "StoreUnavailable",
     "StoredFailure",
@@ -162,6 +163,14 @@ class StoreUnavailable(StoreError):
         # Whether what was asked may have been done although no answer came.
         self.maybe_applied = maybe_applied
         super().__init__(message)
+
+
+class StoreFull(StoreUnavailable):
+    """The disk of the store is full, so nothing was run; make room."""
+
+    def __init__(self, message: str | None = None) -> None:
+        # Nobody makes room within a second; and what found none was not applied.
+        super().__init__(message, retry_after=30.0, maybe_applied=False)
 
 
 class StoreClosed(StoreUnavailable):

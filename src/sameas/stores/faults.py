@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from random import uniform
 
-from sameas.once.errors import StoreError, StoreMisconfigured, StoreUnavailable
+from sameas.once.errors import StoreError, StoreFull, StoreMisconfigured, StoreUnavailable
 
 # A deadlock or a serialization failure may come again under the same load, but not for ever.
 TRIES = 6
@@ -92,6 +92,8 @@ def from_postgres(error: BaseException) -> StoreError:
         )
     if code in _PG_DISCONNECTED or code.startswith("08"):
         return Disconnected(f"PostgreSQL closed the connection: {_first_line(error)}. Try again later.")
+    if code == "53100":
+        return StoreFull(f"The disk of PostgreSQL is full: {_first_line(error)}.")
     if code in _PG_UNAVAILABLE or code.startswith("53"):
         return StoreUnavailable(f"PostgreSQL cannot answer now: {_first_line(error)}. Try again later.")
     if code in _PG_TABLES:

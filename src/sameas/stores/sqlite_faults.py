@@ -6,7 +6,7 @@ import re
 import sqlite3
 from pathlib import Path
 
-from sameas.once.errors import RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
+from sameas.once.errors import RecordDamaged, StoreError, StoreFull, StoreMisconfigured, StoreUnavailable
 from sameas.stores.faults import RowLocked
 
 # Seconds that even one who does not wait allows the file: it has one writer at a time, whatever the key, and what
@@ -33,6 +33,8 @@ def translated(error: sqlite3.Error, path: str = "") -> StoreError:
         )
     if code in _MISUSED:
         return StoreError(f"SQLite refuses the statement: {error}")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"SQLite cannot write: {error}. Make room, and try again later.")
     # A statement that failed in SQLite was not applied: there is no reply that could be lost.
     message = f"SQLite cannot answer now: {error}. Try again later."
     return StoreUnavailable(message, maybe_applied=False)

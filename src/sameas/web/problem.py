@@ -33,6 +33,7 @@ from sameas.once.errors import (
     SameasError,
     StoredFailure,
     StoreError,
+    StoreFull,
     StoreUnavailable,
     Superseded,
 )
@@ -125,6 +126,10 @@ def problem_of(error: SameasError) -> Problem:
             return Problem(409, "in-progress", str(error), retry_after=error.retry_after)
         case Superseded() | Reentered():
             return Problem(409, "in-progress", str(error), retry_after=1.0)
+        case StoreFull():
+            return Problem(
+                503, "disk-full", "The request was not run: no room on the disk.", retry_after=error.retry_after
+            )
         case StoreUnavailable():
             return Problem(
                 503, "store-unavailable", "The request was not run; try again later.", retry_after=error.retry_after

@@ -23,9 +23,15 @@ def test_the_extract_command_loads_no_extractor_before_a_chunk_needs_one():
     assert [name for name in said if name.startswith(heavy)] == []
 
 
-def test_a_model_s_options_load_nothing_that_learns():
+def test_a_model_s_options_load_nothing_that_learns_or_reads():
     script = LOADED.replace("sameas.cli.extract", "sameas.cli.prompted")
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "sameas.extraction.extractors.prompted" in said
-    heavy = ("sameas.extraction.extractors.learned", "sameas.extraction.extractors.learning", "numpy")
+    heavy = (
+        "sameas.extraction.extractors.learned",
+        "sameas.extraction.extractors.learning",
+        "sameas.extraction.extractors.lexicon",
+        "sameas.extraction.extractors.prompted.reading",
+        "numpy",
+    )
     assert [name for name in said if name.startswith(heavy)] == []

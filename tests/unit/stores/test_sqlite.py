@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from sameas import AsyncEngine, Engine, InProgress, KeyReused, Policy, StoreUnavailable, open_async_store, open_store
+from sameas.errors import StoreFull
 from sameas.once.errors import (
     NestedInTransaction,
     RecordDamaged,
@@ -354,7 +355,7 @@ def test_a_full_disk_refuses_writes_and_still_serves_replays(path):
     connection.execute(f"PRAGMA max_page_count = {pages}")
     performer._give_back(connection)
     runs = []
-    with pytest.raises(StoreUnavailable, match="full"):
+    with pytest.raises(StoreFull, match="full"):
         engine.run(runs.append, scope="s", key="new", audit={"large": "x" * 200_000})
     assert runs == []
     brief = Engine(engine.store, policy=Policy(patience=0))

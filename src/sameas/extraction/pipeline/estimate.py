@@ -171,7 +171,7 @@ class Estimator:
         entities = await self._asked("entity_extraction", messages, JointReply, said)
         if entities.replies is None:
             return [entities.estimate], None
-        read, offered = self._extractor.joint(chunk, menu, entities.replies)
+        read, offered = self._extractor.understanding.joint(chunk, menu, entities.replies)
         mentions = self._guard.mentions(chunk, read.mentions).kept
         return [entities.estimate], self._guard.claims(chunk, offered, mentions=mentions).kept
 
@@ -185,7 +185,7 @@ class Estimator:
         mentions: Sequence[Mention] = guessed
         if entities.replies is not None:
             # The answer is known, so the next question is known too.
-            read = extractor.mentions(chunk, menu, entities.replies)
+            read = extractor.understanding.mentions(chunk, menu, entities.replies)
             mentions = self._guard.mentions(chunk, read.mentions).kept
         things = read_things(mentions)
         may_relate = bool(menu.properties) and entities.replies is None
@@ -202,7 +202,7 @@ class Estimator:
         estimates = [entities.estimate, relations.estimate]
         if entities.replies is None or relations.replies is None:
             return estimates, None
-        offered, _ = extractor.claims(chunk, menu, things, relations.replies)
+        offered, _ = extractor.understanding.claims(chunk, menu, things, relations.replies)
         return estimates, self._guard.claims(chunk, offered, mentions=mentions).kept
 
     def _most(self, kind: type[R], messages: tuple[Message, ...], *, more: int) -> "_Most":

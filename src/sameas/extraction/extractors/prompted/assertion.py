@@ -17,9 +17,6 @@ from sameas.extraction.text.document import Span
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.lexicon import name_of
 
-# Part of the extraction's key: what counts as asserted decides what is in the graph.
-ASSERTION_VERSION = 2
-
 _WORD = re.compile(r"[^\W\d_]{2,}|[^\W\d_a-zA-Z]")
 _STEM = 4
 # They stand in the names of many properties and of no fact.

@@ -12,13 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from sameas.extraction.extractors.prompted.agreement import Agreed
-from sameas.extraction.extractors.prompted.locating import places
-from sameas.extraction.extractors.prompted.reading import ReplyReader, read_things
 from sameas.extraction.extractors.prompted.settings import ExtractionMode
 from sameas.extraction.extractors.prompted.signatures import Menu
 from sameas.extraction.text.chunking import Chunk
@@ -27,6 +26,7 @@ from sameas.ontology.index import OntologyIndex
 
 if TYPE_CHECKING:
     from sameas.extraction.extractors.learning.examples import Example, Triple
+    from sameas.extraction.extractors.prompted.reading import ReplyReader
 
 # Longer ones cost more than they teach.
 _LONGEST = 1500
@@ -46,7 +46,6 @@ class ExampleBook:
 
     def __init__(self, examples: Sequence[Example], index: OntologyIndex) -> None:
         self._index = index
-        self._reader = ReplyReader(index)
         self._examples = [kept for one in examples if len(one.text) <= _LONGEST and (kept := _copied(one)).triples]
         bags = [Counter(words_of(one.text)) for one in self._examples]
         spread = Counter(word for bag in bags for word in bag)
@@ -111,8 +110,17 @@ class ExampleBook:
         listed = tuple((name, menu.class_at(number) if number else "") for name, number in things)
         return Shown(" ".join(example.text.split()), listed, msgspec.json.encode(reply).decode())
 
+    @cached_property
+    def _reader(self) -> ReplyReader:
+        # Without examples, and for a replay, none is needed.
+        from sameas.extraction.extractors.prompted.reading import ReplyReader
+
+        return ReplyReader(self._index)
+
     def _listed(self, example: Example, things: Sequence[tuple[str, int]], menu: Menu) -> list[tuple[str, int]]:
         """What a question about the text would list: in its order, with all values, whether a fact uses them or not."""
+        from sameas.extraction.extractors.prompted.reading import read_things
+
         chunk = Chunk(0, 0, len(example.text), example.text)
         names = [Agreed((name, menu.class_at(number)), None, "rule") for name, number in things if number]
         values = [name for name, number in things if not number]
@@ -138,6 +146,8 @@ class ExampleBook:
 
 def _copied(example: Example) -> Example:
     """The example with the facts that can be copied from its text."""
+    from sameas.extraction.extractors.prompted.locating import places
+
     text = example.text
     said = (one for one in example.triples if places(text, one.subject) and places(text, one.object))
     return replace(example, triples=tuple(said))

@@ -5,17 +5,22 @@ questions are equal to the byte, whatever else the document and the ontology hol
 same conversation, the likest last: small models that were told of them beside the text answered about them instead.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sameas.extraction.extractors.prompted.examples import ExampleBook, Shown
 from sameas.extraction.extractors.prompted.prompt import Prompt, PromptName, fence, prompt
-from sameas.extraction.extractors.prompted.reading import Thing
 from sameas.extraction.extractors.prompted.settings import PromptSettings
 from sameas.extraction.extractors.prompted.signatures import Menu, Signatures
 from sameas.extraction.graph.model import Claim
 from sameas.extraction.text.chunking import Chunk
 from sameas.llm.models import Message
 from sameas.llm.timeouts import StageName
+
+if TYPE_CHECKING:
+    from sameas.extraction.extractors.prompted.reading import Thing
 
 _SURE = '\nGive each item a "confidence" from 0 to 100.'
 
