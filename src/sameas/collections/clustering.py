@@ -56,11 +56,14 @@ def _without_torn(
     for (a, b), (logit, bond) in merging.items():
         nearby.setdefault(a, []).append((b, logit, bond))
         nearby.setdefault(b, []).append((a, logit, bond))
+    with_foes = {one for pair in apart for one in pair}
     kept = []
     for (a, b), (logit, bond) in merging.items():
         torn = any(
             other != far and logit < rival + _MARGIN and _compete(atoms, near, far, other, (bond, rival_bond), apart)
             for near, far in ((a, b), (b, a))
+            # Nobody competes with who is surely here and apart from nobody.
+            if bond == "weak" or far in with_foes
             for other, rival, rival_bond in nearby[near]
         )
         if not torn:
