@@ -6,6 +6,7 @@ when they are parted again each gets its own back.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
@@ -233,6 +234,7 @@ class Resolution:
         assigning.former_entities |= entities | (set(self.former.values()) - {0})
         assigning.assign()
         self.changed |= assigning.changed
+        self.changed.update(self._told_apart((*assigning.moved, *self._atoms.gone.values())))
         self.more_entities += assigning.more
 
     def _reach(self, seed: int) -> tuple[dict[int, Atom], list[Edge], set[tuple[int, int]], set[tuple[int, int]]]:
@@ -263,18 +265,35 @@ class Resolution:
                 waiting.extend(one for pair in links for one in pair)
         return component, list(edges.values()), same, different
 
-    def _decisions(self, atom: Atom) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    def _told_apart(self, atoms: Iterable[Atom]) -> Iterable[str]:
+        """The things that somebody told apart from atoms that are, or were, of another thing than before."""
+        if not self._decided:
+            return
+        for atom in atoms:
+            for decision, verdict in self._verdicts_of(atom):
+                if verdict == "different":
+                    for other in chain.from_iterable(self.anchored(decision)):
+                        known = self._atoms.get(other)
+                        row = known and self._session.one(
+                            "entity_by_number", collection=self._collection, entity=known.entity
+                        )
+                        if row:
+                            yield row[1]
+
+    def _verdicts_of(self, atom: Atom) -> list[tuple[str, str]]:
+        """The decisions about a name."""
         group = (atom.name, atom.family)
         if group not in self._verdicts:
-            self._verdicts[group] = [
-                (row[0], row[1])
-                for row in self._session.run(
-                    "decisions_of_name", collection=self._collection, name_key=group[0], family=group[1]
-                )
-            ]
+            rows = self._session.run(
+                "decisions_of_name", collection=self._collection, name_key=group[0], family=group[1]
+            )
+            self._verdicts[group] = [(row[0], row[1]) for row in rows]
+        return self._verdicts[group]
+
+    def _decisions(self, atom: Atom) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
         same: set[tuple[int, int]] = set()
         different: set[tuple[int, int]] = set()
-        for decision, verdict in self._verdicts[group]:
+        for decision, verdict in self._verdicts_of(atom):
             a, b = self.anchored(decision)
             if verdict == "same" and a and b:
                 same.add((a[0], b[0]))
@@ -322,6 +341,8 @@ class _Assignment:
         self.former_entities: set[int] = set()
         self.met: set[int] = set()
         self.changed: set[str] = set()
+        self.moved: list[Atom] = []
+        """Atoms that are of another thing than before, as they were."""
         self.more = 0
 
     def assign(self) -> None:
@@ -336,6 +357,7 @@ class _Assignment:
                 if atom.entity != entity:
                     rows.append({"collection": self._collection, "entity": entity, "atom": atom.id})
                     self._atoms.forget(atom.id)
+                    self.moved.append(atom)
                     before = atom.entity or self._former.get(atom.id, 0)
                     if before and before != entity:
                         moved.setdefault(before, set()).add(entity)
@@ -344,6 +366,11 @@ class _Assignment:
         self._rename_met(alive)
         for entity in sorted(self.former_entities - alive):
             self._end(entity, moved.get(entity, set()))
+        for atom in self.moved:
+            # What is said of others ends with another thing now. A new atom has new claims only.
+            if atom.entity:
+                ends = self._session.run("entities_before", collection=self._collection, atom=atom.id)
+                self.changed.update(id_ for (id_,) in ends)
 
     def _rename_met(self, alive: set[int]) -> None:
         """Things that are named once more may have another name now, unless it was the one they have."""

@@ -896,6 +896,13 @@ WHERE collection = :collection AND low = :atom AND (logit >= :least OR apart = 2
 SELECT low, high, logit, apart FROM sameas_collection_pairs
 WHERE collection = :collection AND high = :atom AND (logit >= :least OR apart = 2)
 
+-- name: entities_before
+-- purpose: the things of which some claim ends with an atom.
+SELECT DISTINCT e.id FROM sameas_collection_claims c
+JOIN sameas_collection_atoms a ON a.collection = c.collection AND a.id = c.subject_atom
+JOIN sameas_collection_entities e ON e.collection = a.collection AND e.number = a.entity
+WHERE c.collection = :collection AND c.object_atom = :atom
+
 -- name: says
 -- purpose: whether an atom says this in another document than one.
 SELECT 1 FROM sameas_collection_claims WHERE collection = :collection AND subject_atom = :atom
