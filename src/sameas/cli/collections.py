@@ -256,13 +256,19 @@ def erase(
 
 async def erase_everywhere(collection: Collection, thing: str, *, reason: str, settings: Settings) -> Erasure:
     """Erase from a collection, from its index and from the runs that read the documents."""
-    done = await asyncio.to_thread(collection.erase, thing, reason=reason)
-    await asyncio.to_thread(drop_index, settings.cache / "questions", collection.id)
+    index = settings.cache / "questions"
     async with open_configured(settings) as store:
         service = make_service(settings, store)
-        for key in done.runs:
-            with suppress(RunNotFoundError):
-                await asyncio.to_thread(service.remove, key)
+
+        def delete_runs(erased: Erasure) -> None:
+            drop_index(index, collection.id)
+            for key in erased.runs:
+                with suppress(RunNotFoundError):
+                    service.remove(key)
+
+        done = await asyncio.to_thread(collection.erase, thing, reason=reason, before=delete_runs)
+        # Somebody may have asked a question meanwhile.
+        await asyncio.to_thread(drop_index, index, collection.id)
     return done
 
 
