@@ -231,7 +231,7 @@ class Atoms:
         """Whether an atom is connected in so few ways that all of them count."""
         asked = {"collection": self._collection, "atom": atom, "most": MOST_LOOKED_AT + 1}
         ((out, into),) = self._session.run("count_said", **asked)
-        return max(out, into) <= MOST_LOOKED_AT
+        return int(max(out, into)) <= MOST_LOOKED_AT
 
     def forget(self, atom: int) -> None:
         """Read it anew next time."""

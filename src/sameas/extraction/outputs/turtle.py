@@ -71,11 +71,12 @@ class TurtleTerms:
         import pyoxigraph
 
         any_node = pyoxigraph.NamedNode("urn:x")
-        data: bytes = pyoxigraph.serialize(
+        data = pyoxigraph.serialize(
             [pyoxigraph.Triple(any_node, any_node, term)],  # type: ignore[arg-type]
             format=pyoxigraph.RdfFormat.TURTLE,
             prefixes=self._prefixes,
         )
+        assert data is not None
         # A line break inside of a term is escaped: the statement is the last line.
         return data.decode().removesuffix(" .\n").rpartition("\n")[2].removeprefix(_HEAD)
 
