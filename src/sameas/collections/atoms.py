@@ -22,6 +22,7 @@ MOST_UNDER_A_KEY = 24
 # Of a thing with very many connections, so many are looked at.
 MOST_LOOKED_AT = 200
 _MOST_OF_A_NAME = 5000
+_IS_TYPE = 2
 _TRAITS = msgspec.json.Decoder(tuple[Trait, ...])
 
 Group = tuple[str, str]
@@ -87,14 +88,13 @@ class Atoms:
         return found
 
     def _read(self, row: Row) -> Atom:
-        names = self._session.run("names_of_atom", collection=self._collection, atom=row[0])
-        types = self._session.run("types_of_atom", collection=self._collection, atom=row[0])
-        self._names[row[0]] = {(alias, name) for alias, name, _ in names}
-        aliases = {normal_name(name) for alias, name, _ in names if alias} - {row[2]}
+        told = self._session.run("names_and_types_of_atom", collection=self._collection, atom=row[0])
+        names = self._names[row[0]] = {(kind, text) for kind, text in told if kind != _IS_TYPE}
+        aliases = {normal_name(name) for alias, name in names if alias} - {row[2]}
         id_, digest, name, family, signature, scope, nodes, entity = row
         return Atom(
             id_, digest, name, family, _TRAITS.decode(signature), scope, nodes, entity,
-            tuple(sorted(type_ for type_, _ in types)), frozenset(aliases),
+            tuple(sorted(text for kind, text in told if kind == _IS_TYPE)), frozenset(aliases),
         )  # fmt: skip
 
     def names(self, atoms: Iterable[Atom]) -> list[tuple[int, str, int]]:

@@ -153,7 +153,8 @@ class Resolution:
         bare = score(one, other, (), traits=self._traits, ambiguous=ambiguous)
         if bare.bond != "apart" and bare.logit >= MERGED and all(weight > 0 for _, weight, _ in bare.reasons):
             return bare, _clear_bond(a, b, bare)
-        found = score(one, other, self._shared(one, other), traits=self._traits, ambiguous=ambiguous)
+        shared = self._shared(one, other)
+        found = score(one, other, shared, traits=self._traits, ambiguous=ambiguous) if shared else bare
         return found, _BONDS.index(found.bond)
 
     def _shared(self, one: Atom, other: Atom) -> list[tuple[str, str]]:

@@ -811,6 +811,11 @@ ON CONFLICT (collection, atom, alias, name) DO UPDATE SET uses = sameas_collecti
 -- purpose: the names of an atom.
 SELECT alias, name, uses FROM sameas_collection_names WHERE collection = :collection AND atom = :atom AND uses > 0
 
+-- name: names_and_types_of_atom
+-- purpose: what an atom is called, as aliases and names, and said to be.
+SELECT alias, name FROM sameas_collection_names WHERE collection = :collection AND atom = :atom AND uses > 0
+UNION ALL SELECT 2, type FROM sameas_collection_types WHERE collection = :collection AND atom = :atom AND uses > 0
+
 -- name: names_of_entity
 -- purpose: the names of a thing, and how often each is used.
 SELECT n.alias, n.name, CAST(sum(n.uses) AS INTEGER) FROM sameas_collection_atoms a
