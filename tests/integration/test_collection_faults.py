@@ -228,6 +228,13 @@ def test_postgres_gives_the_same_and_a_server_that_goes_away_changes_nothing(tmp
         collection.export(target, to="jsonl")
         exports.append([line for line in target.getvalue().splitlines() if b'"statement"' in line])
     assert exports[0] == exports[1]
+    a, b = (entity.id for entity in other.entities(limit=2))
+    apart = []
+    for collection in (one, other):
+        collection.decide("different", a, b)
+        with collection.reading() as reader:
+            apart.append(reader.told_apart)
+    assert apart[0] == apart[1] == {a: (b,), b: (a,)}
     before = one.info()
     postgres_server.kill()
     with pytest.raises(StoreError):
