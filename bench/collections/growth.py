@@ -1,4 +1,4 @@
-"""What one more document costs in a small collection and in a large one.
+"""What one more document costs in a small collection and in a large one, what the large one answers, and its export.
 
 The documents are extraction results that are put in directly: what is measured is the collection, not the reading. Both
 figures come from the same process and the same file, and count the commit to the disk.
@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from bench.collections.asking import ask
 from bench.collections.holding import new_collection, put
 from bench.collections.world import World, Written
 from sameas.collections import Collection
@@ -43,9 +44,11 @@ def measure(documents: int = 10_000, *, target: float = 1.5) -> None:
         verdict = "yes" if ratio <= target else "MISSED"
         print(
             f"one more document: {small * 1e3:.1f} ms at {_SMALL}, {large * 1e3:.1f} ms at {info.documents}: "
-            f"{ratio:.2f}x  (at most {target}x: {verdict})"
+            f"{ratio:.2f}x  (at most {target}x: {verdict})",
+            flush=True,
         )
         _export(collection, Path(folder) / "out.nq")
+        ask(collection, Path(folder) / "questions")
         size = sum(file.stat().st_size for file in Path(folder).glob("collections.db*")) / 1e6
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(

@@ -3,6 +3,8 @@
 import os
 import random
 import resource
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from bench.collections.holding import found, new_collection, put
 from bench.collections.judging import partition
+from sameas.collections import Collections, local_caller, open_tables
 from sameas.connections import open_store
 from sameas.once.errors import StoreError
 from sameas.once.record import Lease, State
@@ -55,6 +58,71 @@ def test_kill_9_at_random_leaves_the_collection_as_before_or_after(tmp_path):
     _same_as_from_scratch(collection, tmp_path / "scratch")
 
 
+def _erase_in_a_process(folder, named, statements):
+    command = [sys.executable, "-m", "tests.integration.collection_process", str(folder), named, str(statements)]
+    return subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+
+
+def _contents(collection):
+    return sorted(map(repr, collection.statements())), sorted(one.name for one in collection.entities(limit=500))
+
+
+def test_kill_9_while_a_thing_is_erased_leaves_the_collection_as_before_or_after(tmp_path):
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    collection = new_collection(whole)
+    for one in documents():
+        put(collection, one)
+    before = _contents(collection)
+    named = next(one.name for one in collection.entities(limit=500) if one.documents > 3)
+    collection.database.truncate_log()
+    collection.database.close()
+    copies = [shutil.copytree(whole, tmp_path / str(number)) for number in range(9)]
+    done = _erase_in_a_process(whole, named, -1)
+    assert done.returncode == 0, done.stderr
+    total = int(done.stdout)
+    after = _contents(_opened(whole))
+    assert named not in after[1]
+    assert before != after
+    # From the first statement of the erasure to the last before its commit.
+    for number, folder in enumerate(copies):
+        killed = _erase_in_a_process(folder, named, number * (total - 1) // (len(copies) - 1))
+        assert killed.returncode == -signal.SIGKILL
+        left = _opened(folder)
+        assert left.check() == []
+        assert _contents(left) == before
+        left.database.close()
+        # It can be done again, to the same end.
+        assert _erase_in_a_process(folder, named, -1).returncode == 0
+        left = _opened(folder)
+        assert _contents(left) == after
+        assert left.check() == []
+        left.database.close()
+        text = b"".join(file.read_bytes() for file in folder.iterdir())
+        assert named.encode() not in text
+
+
+def _opened(folder):
+    tables = open_tables(f"sqlite:///{folder / 'collections.db'}")
+    return Collections(tables).open("bench", caller=local_caller())
+
+
+def test_runs_are_gone_before_what_names_them_is(tmp_path):
+    collection = new_collection(tmp_path)
+    for one in documents():
+        put(collection, one)
+    named = next(one.name for one in collection.entities(limit=500) if one.documents > 3)
+
+    def fail(erased):
+        assert erased.documents > 3
+        raise OSError("a run cannot be deleted")
+
+    before = _contents(collection)
+    with pytest.raises(OSError, match="cannot be deleted"):
+        collection.erase(named, before=fail)
+    assert _contents(collection) == before
+
+
 def test_a_full_disk_changes_nothing_and_what_is_missing_is_done_later(tmp_path):
     collection = new_collection(tmp_path)
     written = documents()
@@ -63,8 +131,6 @@ def test_a_full_disk_changes_nothing_and_what_is_missing_is_done_later(tmp_path)
     # As on a full disk: no file of this process may grow any more.
     size = max(file.stat().st_size for file in tmp_path.iterdir())
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    import signal
-
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
     try:
@@ -162,6 +228,13 @@ def test_postgres_gives_the_same_and_a_server_that_goes_away_changes_nothing(tmp
         collection.export(target, to="jsonl")
         exports.append([line for line in target.getvalue().splitlines() if b'"statement"' in line])
     assert exports[0] == exports[1]
+    a, b = (entity.id for entity in other.entities(limit=2))
+    apart = []
+    for collection in (one, other):
+        collection.decide("different", a, b)
+        with collection.reading() as reader:
+            apart.append(reader.told_apart)
+    assert apart[0] == apart[1] == {a: (b,), b: (a,)}
     before = one.info()
     postgres_server.kill()
     with pytest.raises(StoreError):

@@ -97,6 +97,48 @@ def test_a_second_push_sends_nothing_and_a_change_only_what_it_touched(
     assert any(one["p"] == "http://www.w3.org/2002/07/owl#sameAs" for one in followed), "a merged id leads on"
 
 
+def test_a_server_follows_merges_and_what_was_told_apart(writer: Writer, server: str) -> None:
+    collection = writer.collection
+    target = SparqlTarget.of(server)
+    writer.put("three.txt", ("Alster Capital/Company", "headquarters", "Hamburg/City"))
+    writer.put("four.txt", ("Alster Capital/Company", "acquired", "Bora Foods/Company"))
+    writer.put("five.txt", ("Weserstahl AG/Company", "acquired", "Bora Foods/Company"))
+    push_sparql(collection, target)
+    asked = "SELECT ?a ?b { GRAPH ?g { ?a <http://www.w3.org/2002/07/owl#differentFrom> ?b } } ORDER BY ?a"
+
+    def is_followed() -> None:
+        push_sparql(collection, target)
+        followed = everything(server)
+        for graph in {one["g"] for one in followed} | {f"{BASE}collection-{collection.id}-state"}:
+            httpx.delete(f"{server}/store", params={"graph": graph}).raise_for_status()
+        push_sparql(collection, target)
+        assert followed == everything(server)
+
+    apart = collection.decide("different", "Alster Capital", "Bora Foods")
+    is_followed()
+    assert {(row["a"], row["b"]) for row in rows(server, asked)} == {
+        (BASE + apart.a, BASE + apart.b),
+        (BASE + apart.b, BASE + apart.a),
+    }
+    # The younger id is the object of facts of others, and leads on from now on.
+    merged = collection.decide("same", "Helvetia Zellen", "Bora Foods")
+    is_followed()
+    (older,) = {row["b"] for row in rows(server, asked) if row["a"] == BASE + apart.a}
+    assert older == BASE + collection.find("Helvetia Zellen")
+    collection.undo(merged.id)
+    is_followed()
+    collection.remove_name("three.txt")
+    collection.remove_name("four.txt")
+    is_followed()
+    assert rows(server, asked) == []
+    writer.put("four.txt", ("Alster Capital/Company", "acquired", "Bora Foods/Company"))
+    is_followed()
+    assert len(rows(server, asked)) == 2
+    collection.undo(apart.id)
+    is_followed()
+    assert rows(server, asked) == []
+
+
 def test_what_was_erased_is_nowhere_on_a_server_after_the_next_push(writer: Writer, server: str) -> None:
     collection = writer.collection
     target = SparqlTarget.of(server)
@@ -167,6 +209,7 @@ class Embedded:
             ),
             "REL TABLE NAMED(FROM Entity TO Name)",
             "REL TABLE SAME_AS(FROM Entity TO Entity)",
+            "REL TABLE DIFFERENT_FROM(FROM Entity TO Entity)",
             "REL TABLE SUBJECT(FROM Statement TO Entity)",
             "REL TABLE OBJECT(FROM Statement TO Entity, FROM Statement TO Value)",
             "REL TABLE SUPPORTED_BY(FROM Statement TO Evidence)",
@@ -217,6 +260,19 @@ def test_bolt_statements_bring_a_graph_database_up_to_date(writer: Writer) -> No
         "MATCH (n:Entity)-[:NAMED]->(a) RETURN n.iri, a.text",
     ):
         assert database.rows(query) == fresh.rows(query)
+
+
+def test_a_graph_database_follows_what_was_told_apart(writer: Writer) -> None:
+    collection = writer.collection
+    database = Embedded(("acquired", "headquarters", "employees"))
+    BoltPush(collection, database.run).go()
+    asked = "MATCH (a:Entity)-[:DIFFERENT_FROM]->(b:Entity) RETURN a.name, b.name"
+    apart = collection.decide("different", "Weserstahl AG", "Helvetia Zellen")
+    BoltPush(collection, database.run).go()
+    assert database.rows(asked) == [["Helvetia Zellen", "Weserstahl AG"], ["Weserstahl AG", "Helvetia Zellen"]]
+    collection.undo(apart.id)
+    BoltPush(collection, database.run).go()
+    assert database.rows(asked) == []
 
 
 def test_what_was_erased_is_nowhere_in_a_graph_database_after_the_next_push(writer: Writer) -> None:

@@ -1,8 +1,12 @@
 """Collections over REST and with the client: filled, looked at, decided about, erased, exported; each role its own."""
 
+import asyncio
+
 import pytest
 
-from sameas.client import Client, ServiceError
+from sameas.client import AsyncClient, Client, ServiceError
+from sameas.client.folder_sync import Look
+from sameas.collections.sync import FolderError
 from tests.unit.server.house import TURTLE, running
 
 TEXTS = {
@@ -109,3 +113,75 @@ def test_a_text_that_was_replaced_while_it_was_read_does_not_win(client, press):
         client.collections.add(press, {"b.txt": f"Dora{number} Lane works for Acme Ltd."}, extractor="lexicon")
     client.collections.wait(press)
     assert [one.name for one in client.collections.entities(press) if one.name.startswith("Dora")] == ["Dora4 Lane"]
+
+
+def synced(client, name, folder, **options):
+    done = client.collections.sync(name, folder, extractor="lexicon", within=60, **options)
+    return done.added, done.changed, done.unchanged, done.removed, done.failed, done.vanished
+
+
+def test_a_folder_is_kept_in_step_over_rest(client, press, tmp_path):
+    inbox = tmp_path / "inbox"
+    (inbox / "deep").mkdir(parents=True)
+    (inbox / "a.txt").write_text("Dora Klein works for Initech.")
+    (inbox / "deep" / "b.html").write_text("<p>Emil Wolf works for <b>Acme Ltd</b>.</p>")
+    (inbox / "bad.txt").write_bytes(b"\xff\xfe\xff")
+    (inbox / ".hidden.txt").write_text("Nobody reads this.")
+    assert synced(client, press, inbox) == (2, 0, 0, 0, 1, 0)
+    assert {"Dora Klein", "Emil Wolf"} <= {one.name for one in client.collections.entities(press)}
+    revision = client.collections.show(press).revision
+    assert synced(client, press, inbox) == (0, 0, 2, 0, 1, 0)
+    assert client.collections.show(press).revision == revision
+    (inbox / "a.txt").write_text("Dora Klein works for Globex Inc.")
+    (inbox / "deep" / "b.html").unlink()
+    (inbox / "bad.txt").unlink()
+    (inbox / "c.txt").write_text("Fritz Lang works for Initech.")
+    assert synced(client, press, inbox) == (1, 1, 0, 1, 0, 0)
+    names = {one.names[0].name for one in client.collections.documents(press)}
+    assert names == {*TEXTS, "inbox/a.txt", "inbox/c.txt"}, "what is not of the folder stays"
+    (inbox / "bad.txt").write_bytes(b"\xff\xfe\xff")
+    failed = client.collections.sync(press, inbox, extractor="lexicon", within=60)
+    assert list(failed.errors) == ["inbox/bad.txt"]
+    assert client.collections.sync(press, inbox, within=60).errors == {}
+    assert list(client.collections.sync(press, inbox, within=60, retry_failed=True).errors) == ["inbox/bad.txt"]
+
+
+def test_a_folder_that_is_missing_or_empty_takes_nothing_out_over_rest(client, press, tmp_path):
+    inbox = tmp_path / "inbox"
+    with pytest.raises(FolderError, match="not a folder"):
+        client.collections.sync(press, inbox)
+    inbox.mkdir()
+    (inbox / "a.txt").write_text("Dora Klein works for Initech.")
+    synced(client, press, inbox)
+    (inbox / "a.txt").unlink()
+    with pytest.raises(FolderError, match="empty"):
+        client.collections.sync(press, inbox)
+    assert client.collections.show(press).documents == 3
+    assert synced(client, press, inbox, allow_empty=True) == (0, 0, 0, 1, 0, 0)
+
+
+def test_a_task_syncs_a_folder_under_another_name(service, client, press, tmp_path):
+    (tmp_path / "a.txt").write_text("Dora Klein works for Initech.")
+
+    async def work():
+        async with AsyncClient(str(service.client.base_url)) as one:
+            return await one.collections.sync(press, tmp_path, named="mail/2026", extractor="lexicon", within=60)
+
+    assert asyncio.run(work()).added == 1
+    sent = [one for one in client.collections.documents(press) if one.names[0].name == "mail/2026/a.txt"]
+    assert [one.names[0].size for one in sent] == [len("Dora Klein works for Initech.")]
+
+
+def test_a_file_that_vanished_is_told_and_gone_over_rest(client, press, tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"Dora Klein works for Initech. {name}")
+    synced(client, press, tmp_path, named="in")
+    (tmp_path / "b.txt").write_text("Dora Klein works for Globex Inc.")
+    look = Look.at(tmp_path, named="in")
+    (tmp_path / "b.txt").unlink()
+    calls = client.collections._calls.sync(
+        press, look, extractor="lexicon", model=None, retry_failed=False, allow_empty=False, within=60
+    )
+    done = client.collections._do(calls)
+    assert (done.unchanged, done.vanished, done.removed, list(done.errors)) == (1, 1, 1, ["in/b.txt"])
+    assert "in/b.txt" not in {one.names[0].name for one in client.collections.documents(press)}

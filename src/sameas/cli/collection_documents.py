@@ -309,6 +309,7 @@ def _print_summary(collection: Collection, summary: Summary, *, seconds: float, 
         return
     counts = [("added", summary.added), ("changed", summary.changed), ("unchanged", summary.unchanged)]
     counts += [("removed", summary.removed), ("partial", summary.partial), ("failed", summary.failed)]
+    counts += [("vanished meanwhile", summary.vanished)]
     told = ", ".join(f"{count} {what}" for what, count in counts if count) or "nothing to do"
     print(f"{info.name}: {told} ({seconds:.1f} s)", file=sys.stderr)
     print(f"{info.documents} documents, {info.entities} entities, {info.claims} claims", file=sys.stderr)

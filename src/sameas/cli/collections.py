@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +17,11 @@ from sameas.cli.registry import find_ontology
 from sameas.cli.service import make_service, open_configured
 from sameas.cli.tables import print_table
 from sameas.collections import Collection, Collections, collections_url, local_caller, open_tables
+from sameas.collections.erasure import Erasure
 from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
 from sameas.collections.model import Contradiction, Role, Statement
 from sameas.extraction.outputs.context import local_name
+from sameas.extraction.runs.library import RunNotFoundError
 from sameas.ontology.load import load_ontology
 from sameas.questions.index import drop_index
 from sameas.settings import Settings, load_settings
@@ -168,13 +171,18 @@ def export(
             collection.export(sys.stdout.buffer, to=to)
             sys.stdout.buffer.flush()
             return
-        partial = out.with_name(f".{out.name}.tmp")
-        try:
-            with partial.open("wb") as file:
-                collection.export(file, to=to)
-            partial.replace(out)
-        finally:
-            partial.unlink(missing_ok=True)
+        export_to_file(collection, out, to=to)
+
+
+def export_to_file(collection: Collection, target: Path, *, to: ExportFormat) -> None:
+    """Write a collection to a file, whole or not at all."""
+    partial = target.with_name(f".{target.name}.tmp")
+    try:
+        with partial.open("wb") as file:
+            collection.export(file, to=to)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _format(text: str) -> ExportFormat:
@@ -235,32 +243,33 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Erase a person or thing from a collection, and the runs that named it. It does not come back."""
-    import asyncio
-
-    from sameas.extraction.runs.library import RunNotFoundError
-
-    settings = load_settings()
-
-    async def delete_runs(keys: tuple[str, ...]) -> None:
-        async with open_configured(settings) as store:
-            service = make_service(settings, store)
-            for key in keys:
-                try:
-                    await asyncio.to_thread(service.remove, key)
-                except RunNotFoundError:
-                    continue
-
     with open_collection(name) as collection:
         if not yes:
             typer.confirm(f"erase {thing!r} from {collection.name} for good?", abort=True)
-        done = collection.erase(thing, reason=reason)
-        drop_index(load_settings().cache / "questions", collection.id)
-        asyncio.run(delete_runs(done.runs))
+        done = asyncio.run(erase_everywhere(collection, thing, reason=reason, settings=load_settings()))
     print(
         f"erased from {done.documents} documents: {done.claims} claims, {done.evidence} quotations; "
         f"{len(done.removed)} documents and {len(done.runs)} runs went as a whole",
         file=sys.stderr,
     )
+
+
+async def erase_everywhere(collection: Collection, thing: str, *, reason: str, settings: Settings) -> Erasure:
+    """Erase from a collection, from its index and from the runs that read the documents."""
+    index = settings.cache / "questions"
+    async with open_configured(settings) as store:
+        service = make_service(settings, store)
+
+        def delete_runs(erased: Erasure) -> None:
+            drop_index(index, collection.id)
+            for key in erased.runs:
+                with suppress(RunNotFoundError):
+                    service.remove(key)
+
+        done = await asyncio.to_thread(collection.erase, thing, reason=reason, before=delete_runs)
+        # Somebody may have asked a question meanwhile.
+        await asyncio.to_thread(drop_index, index, collection.id)
+    return done
 
 
 @app.command()

@@ -3,19 +3,24 @@
 client.collections.create("press", ontology="company")
 client.collections.add("press", {"note.txt": "Alice Stone works for Acme."})
 client.collections.wait("press")
+client.collections.sync("press", "inbox")
 for pair in client.collections.pairs("press"):
     print(pair.probability, pair.a.name, pair.b.name)
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from sameas.client.calls import API, Pause, Send, decode
-from sameas.client.errors import ServiceUnreachable
+from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.client.folder_sync import Look, Sending, SyncPlan, summary_of
+from sameas.collections.additions import Summary
 from sameas.collections.erasure import Erasure
 from sameas.collections.model import (
     Change,
@@ -31,6 +36,7 @@ from sameas.collections.model import (
     SyncState,
     Verdict,
 )
+from sameas.collections.sync import FolderError
 from sameas.once.script import Script
 from sameas.questions.paths import Connection
 from sameas.server.collection_schemas import (
@@ -49,6 +55,8 @@ T = TypeVar("T")
 RESULTS = "application/sparql-results+json, text/turtle"
 _JSON = {"content-type": "application/json"}
 _LOOK_EVERY = 0.2
+_GONE = 404
+_TOO_LARGE = 413
 
 
 class Ask(Protocol):
@@ -114,6 +122,51 @@ class CollectionCalls:
             if time.monotonic() > ends_at:
                 raise ServiceUnreachable(f"{state.waiting} documents still wait after {within:g} s")
             yield Pause(_LOOK_EVERY)
+
+    def sync(
+        self,
+        name: str,
+        look: Look,
+        *,
+        extractor: str | None,
+        model: str | None,
+        retry_failed: bool,
+        allow_empty: bool,
+        within: float,
+    ) -> Script[Summary]:
+        """Bring a collection in step with a folder that was looked through."""
+        there = yield from self.documents(name)
+        plan = SyncPlan.of(look, there, retry_failed=retry_failed, allow_empty=allow_empty)
+        sending = Sending(look, plan.to_send)
+        how = {key: value for key, value in (("extractor", extractor), ("model", model)) if value is not None}
+        refused: dict[str, str] = {}
+        for batch in sending.batches():
+            body = msgspec.json.encode({"documents": batch, **how})
+            try:
+                yield from self._ask(Send("POST", _of(name, "documents"), body, _JSON))
+            except ServiceError as error:
+                # One file that is too large is told; with several it is not the files' fault.
+                if error.status != _TOO_LARGE or len(batch) > 1:
+                    raise
+                refused[batch[0]["name"]] = str(error)
+        yield from self.wait(name, within=within)
+        if not look.folder.is_dir():
+            raise FolderError(f"{look.folder} went away while it was sent. Nothing was taken out of the collection")
+        removed = 0
+        for gone in (*plan.gone, *(one for one in sending.vanished if one in plan.known)):
+            removed += yield from self._take_out(name, gone, stood_for=gone in plan.documents)
+        there = yield from self.documents(name)
+        return summary_of(plan, sending, there, refused, removed=removed)
+
+    def _take_out(self, name: str, document: str, *, stood_for: bool) -> Script[int]:
+        try:
+            yield from self.remove_document(name, document)
+        except ServiceError as error:
+            # Somebody else was quicker.
+            if error.status != _GONE:
+                raise
+            return 0
+        return int(stood_for)
 
     def entities(self, name: str) -> Script[tuple[EntityInfo, ...]]:
         """Every thing."""
@@ -251,6 +304,29 @@ class Collections:
         """How the work stands when nothing waits any more."""
         return self._do(self._calls.wait(name, within=within))
 
+    def sync(
+        self,
+        name: str,
+        folder: str | Path,
+        *,
+        named: str = "",
+        extractor: str | None = None,
+        model: str | None = None,
+        retry_failed: bool = False,
+        allow_empty: bool = False,
+        within: float = 600.0,
+    ) -> Summary:
+        """Bring a collection in step with a folder of this machine, and wait until all of it is read. Names of
+        documents begin with `named`, or with what the folder is called.
+        """
+        look = Look.at(Path(folder), named=named)
+        return self._do(
+            self._calls.sync(
+                name, look, extractor=extractor, model=model, retry_failed=retry_failed, allow_empty=allow_empty,
+                within=within,
+            )
+        )  # fmt: skip
+
     def entities(self, name: str) -> tuple[EntityInfo, ...]:
         """Every thing."""
         return self._do(self._calls.entities(name))
@@ -350,6 +426,26 @@ class AsyncCollections:
 
     async def wait(self, name: str, *, within: float = 600.0) -> SyncState:
         return await self._do(self._calls.wait(name, within=within))
+
+    async def sync(
+        self,
+        name: str,
+        folder: str | Path,
+        *,
+        named: str = "",
+        extractor: str | None = None,
+        model: str | None = None,
+        retry_failed: bool = False,
+        allow_empty: bool = False,
+        within: float = 600.0,
+    ) -> Summary:
+        look = await asyncio.to_thread(Look.at, Path(folder), named=named)
+        return await self._do(
+            self._calls.sync(
+                name, look, extractor=extractor, model=model, retry_failed=retry_failed, allow_empty=allow_empty,
+                within=within,
+            )
+        )  # fmt: skip
 
     async def entities(self, name: str) -> tuple[EntityInfo, ...]:
         return await self._do(self._calls.entities(name))

@@ -55,16 +55,20 @@ class Summary(Told, frozen=True, kw_only=True):
     removed: int = 0
     partial: int = 0
     failed: int = 0
+    vanished: int = 0
+    """Files of a folder that went away while it was read."""
     errors: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
-    def of(cls, done: Sequence[Done], *, removed: int = 0, unchanged: int = 0) -> "Summary":
+    def of(
+        cls, done: Sequence[Done], *, removed: int = 0, unchanged: int = 0, vanished: Sequence[Done] = ()
+    ) -> "Summary":
         counts = dict.fromkeys(("added", "changed", "unchanged", "partial", "failed"), 0)
         for one in done:
             counts[one.outcome] += 1
         counts["unchanged"] += unchanged
-        errors = {one.name: one.error for one in done if one.error}
-        return cls(**counts, removed=removed, errors=errors)
+        errors = {one.name: one.error for one in (*done, *vanished) if one.error}
+        return cls(**counts, removed=removed, vanished=len(vanished), errors=errors)
 
 
 class Watch(Protocol):

@@ -7,9 +7,10 @@ a node without any trait is an atom of its own document.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from sameas.collections.drafts import Node
 from sameas.collections.names import hashed, is_initialed, normal_name, own_keys
@@ -18,11 +19,16 @@ from sameas.databases import Row, Session
 
 # So many atoms under one key are no hint any more: none of them is looked at for its sake.
 MOST_UNDER_A_KEY = 24
+# Of a thing with very many connections, so many are looked at.
+MOST_LOOKED_AT = 200
 _MOST_OF_A_NAME = 5000
+_IS_TYPE = 2
 _TRAITS = msgspec.json.Decoder(tuple[Trait, ...])
 
 Group = tuple[str, str]
 """A name and a family."""
+Connection = tuple[Literal["says", "is_said"], str, str]
+"""A predicate and the token of its other end: of a claim that begins with an atom, or ends with it."""
 
 
 class Atoms:
@@ -35,7 +41,11 @@ class Atoms:
         self.touched: set[int] = set()
         """Atoms that are other than before: all their pairs are to be found and judged anew."""
         self.met: set[int] = set()
-        """Atoms that have other connections than before, or more of them: their pairs are to be judged anew."""
+        """Atoms that documents name once more."""
+        self.news: dict[int, set[Connection] | None] = {}
+        """What these are connected with and were not before; None where more than that is new. Of what else is met,
+        nothing is new.
+        """
         self.gone: dict[int, Atom] = {}
         """Atoms that went, as they were."""
         self._cache: dict[int, Atom] = {}
@@ -70,18 +80,21 @@ class Atoms:
         return None if row is None else self.get(row[0])
 
     def _several(self, statement: str, **values: object) -> list[Atom]:
-        rows = self._session.run(statement, collection=self._collection, **values)
-        return [found for row in rows if (found := self.get(row[0])) is not None]
+        found = []
+        for row in self._session.run(statement, collection=self._collection, **values):
+            if row[0] not in self._cache:
+                self._cache[row[0]] = self._read(row)
+            found.append(self._cache[row[0]])
+        return found
 
     def _read(self, row: Row) -> Atom:
-        names = self._session.run("names_of_atom", collection=self._collection, atom=row[0])
-        types = self._session.run("types_of_atom", collection=self._collection, atom=row[0])
-        self._names[row[0]] = {(alias, name) for alias, name, _ in names}
-        aliases = {normal_name(name) for alias, name, _ in names if alias} - {row[2]}
+        told = self._session.run("names_and_types_of_atom", collection=self._collection, atom=row[0])
+        names = self._names[row[0]] = {(kind, text) for kind, text in told if kind != _IS_TYPE}
+        aliases = {normal_name(name) for alias, name in names if alias} - {row[2]}
         id_, digest, name, family, signature, scope, nodes, entity = row
         return Atom(
             id_, digest, name, family, _TRAITS.decode(signature), scope, nodes, entity,
-            tuple(sorted(type_ for type_, _ in types)), frozenset(aliases),
+            tuple(sorted(text for kind, text in told if kind == _IS_TYPE)), frozenset(aliases),
         )  # fmt: skip
 
     def names(self, atoms: Iterable[Atom]) -> list[tuple[int, str, int]]:
@@ -148,7 +161,9 @@ class Atoms:
             types.extend({**own, "type": type_} for type_ in set(node.types))
             known = self._cache.get(atom)
             if known is not None and atom not in self.touched:
-                self._cache[atom] = msgspec.structs.replace(known, nodes=known.nodes + more)
+                self._cache[atom] = replace(known, nodes=known.nodes + more)
+                if self._cache[atom].magnitude != known.magnitude:
+                    self.news[atom] = None
             else:
                 self._cache.pop(atom, None)
         self._session.run_many("count_atom", rows)
@@ -197,6 +212,27 @@ class Atoms:
         rows = self._session.run("atoms_of_key", collection=self._collection, hash=key, most=most)
         return [row[0] for row in rows]
 
+    def connects(self, atom: int, connection: Connection, *, elsewhere_than: int = 0) -> bool:
+        """Whether some document says this of an atom; of all but one, if that is given."""
+        statement, predicate, token = connection
+        asked = {"atom": atom, "predicate": predicate, "token": token, "document": elsewhere_than}
+        return self._session.one(statement, collection=self._collection, **asked) is not None
+
+    def note_connection(self, atom: int, connection: Connection, *, document: int) -> None:
+        """A document says this of an atom; that is news, unless another says so too."""
+        if atom not in self.met or atom in self.touched:
+            return
+        news = self.news.get(atom, set())
+        if news is None or connection in news or self.connects(atom, connection, elsewhere_than=document):
+            return
+        self.news[atom] = {*news, connection}
+
+    def is_looked_at_whole(self, atom: int) -> bool:
+        """Whether an atom is connected in so few ways that all of them count."""
+        asked = {"collection": self._collection, "atom": atom, "most": MOST_LOOKED_AT + 1}
+        ((out, into),) = self._session.run("count_said", **asked)
+        return int(max(out, into)) <= MOST_LOOKED_AT
+
     def forget(self, atom: int) -> None:
         """Read it anew next time."""
         self._cache.pop(atom, None)
@@ -204,7 +240,7 @@ class Atoms:
     def _remove(self, atom: Atom) -> None:
         own = {"collection": self._collection, "atom": atom.id}
         for statement in ("pairs_below", "pairs_above"):
-            for low, high, _, _ in self._session.run(statement, **own):
+            for low, high, *_ in self._session.run(statement, **own):
                 # Who was torn between it and another is not any more.
                 self.touched.add(high if low == atom.id else low)
                 self._session.run("remove_pair", collection=self._collection, low=low, high=high)

@@ -5,6 +5,7 @@ other; what a change touches is resolved before it is committed.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -43,7 +44,7 @@ class Changing:
             run=run, now=now, entities=len(draft.nodes), claims=len(draft.claims),
         )  # fmt: skip
         ids, placed = self._add_nodes(draft.nodes, document, digest)
-        rows = []
+        rows: list[dict[str, Any]] = []
         for claim in draft.claims:
             subject_node, subject_atom = ids[claim.subject]
             object_node, object_atom = ids[claim.object] if claim.object else (None, None)
@@ -59,6 +60,12 @@ class Changing:
             )  # fmt: skip
         self.session.run_many("add_claim", rows)
         self.atoms.count(placed, 1)
+        for row in rows:
+            said = row["predicate"], row["object_token"]
+            self.atoms.note_connection(row["subject_atom"], ("says", *said), document=document)
+            if row["object_atom"] is not None:
+                about = row["predicate"], row["subject_token"]
+                self.atoms.note_connection(row["object_atom"], ("is_said", *about), document=document)
         self._documents += kind == "text"
         self._claims += len(rows)
         self._changed_documents.add(digest)

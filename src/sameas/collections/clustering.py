@@ -52,34 +52,38 @@ def _without_torn(
     atoms: Mapping[int, Atom], merging: Mapping[tuple[int, int], tuple[float, Bond]], apart: set[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """The pairs without those in which an atom fits another one, from which the first is apart, nearly as well."""
-    nearby: dict[int, list[tuple[int, float, Bond]]] = {}
+    nearby: dict[int, list[tuple[int, float, bool]]] = {}
     for (a, b), (logit, bond) in merging.items():
-        nearby.setdefault(a, []).append((b, logit, bond))
-        nearby.setdefault(b, []).append((a, logit, bond))
-    kept = []
-    for (a, b), (logit, bond) in merging.items():
-        torn = any(
-            other != far and logit < rival + _MARGIN and _compete(atoms, near, far, other, (bond, rival_bond), apart)
-            for near, far in ((a, b), (b, a))
-            for other, rival, rival_bond in nearby[near]
+        for near, far in ((a, b), (b, a)):
+            is_open = bond == "weak" and _may_mean_both(atoms[near], atoms[far])
+            nearby.setdefault(near, []).append((far, logit, is_open))
+    foes: dict[int, set[int]] = {}
+    for a, b in apart:
+        foes.setdefault(a, set()).add(b)
+        foes.setdefault(b, set()).add(a)
+    unlike: dict[tuple[int, int], bool] = {}
+
+    def are_unlike(one: int, other: int) -> bool:
+        pair = _pair(one, other)
+        if pair not in unlike:
+            unlike[pair] = not _names_fit({atoms[one]}, {atoms[other]})
+        return unlike[pair]
+
+    def is_torn(near: int, far: int, logit: float) -> bool:
+        """Whether an atom cannot be with both this one and another that it fits nearly as well."""
+        rivals = nearby[near]
+        is_open = next(is_open for one, _, is_open in rivals if one == far)
+        enemies = foes.get(far, ())
+        if not is_open and not enemies:
+            return False
+        return any(
+            other != far
+            and logit < rival + _MARGIN
+            and (other in enemies or (is_open and is_open_too and are_unlike(far, other)))
+            for other, rival, is_open_too in rivals
         )
-        if not torn:
-            kept.append((a, b))
-    return kept
 
-
-def _compete(
-    atoms: Mapping[int, Atom], near: int, one: int, other: int, bonds: tuple[Bond, Bond], apart: set[tuple[int, int]]
-) -> bool:
-    """Whether an atom cannot be with both of two others."""
-    if _pair(one, other) in apart:
-        return True
-    unsure = (
-        bonds == ("weak", "weak")
-        and _may_mean_both(atoms[near], atoms[one])
-        and _may_mean_both(atoms[near], atoms[other])
-    )
-    return unsure and not _names_fit({atoms[one]}, {atoms[other]})
+    return [(a, b) for (a, b), (logit, _) in merging.items() if not (is_torn(a, b, logit) or is_torn(b, a, logit))]
 
 
 def _may_mean_both(near: Atom, far: Atom) -> bool:

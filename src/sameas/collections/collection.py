@@ -440,8 +440,10 @@ class Collection:
         source = Source(name=f"known:{name}", media_type="known", size=len(data))
         return self.put_document(source, digest=digest, said=graph, kind="known")
 
-    def erase(self, named: str, *, reason: str = "") -> Erasure:
-        """Erase a person or thing. The runs that it names must be deleted by the caller."""
+    def erase(self, named: str, *, reason: str = "", before: Callable[[Erasure], None] | None = None) -> Erasure:
+        """Erase a person or thing. The runs that it names must be deleted by the caller: by `before`, which is called
+        when all but the commit is done, so that a crash never leaves them behind with nobody who knows them.
+        """
         with self.changing() as change:
             session = change.session
             if session.run("waiting_sources", collection=self.number, most=1):
@@ -454,6 +456,8 @@ class Collection:
             revision = change.finish()
             for gone in (id_, *merged):
                 session.run("clear_changed_entity", collection=self.number, id=gone)
+            if before is not None:
+                before(erased)
         self._database.truncate_log()
         return msgspec.structs.replace(erased, revision=revision)
 

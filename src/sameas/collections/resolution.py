@@ -6,10 +6,11 @@ when they are parted again each gets its own back.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
-from sameas.collections.atoms import MOST_UNDER_A_KEY, Atoms, Group, trait_key
+from sameas.collections.atoms import MOST_LOOKED_AT, MOST_UNDER_A_KEY, Atoms, Connection, Group, trait_key
 from sameas.collections.clustering import Edge, cluster
 from sameas.collections.drafts import Node
 from sameas.collections.names import relate, sought_keys
@@ -26,8 +27,6 @@ _CLEAR = 3
 _CLEAR_LOW_IS_RARE = 4
 _CLEAR_HIGH_IS_RARE = 5
 _CLEAR_WEAK = 6
-# Of a thing with very many connections, so many are looked at.
-_LOOKED_AT = 200
 _MOST_SHARED = 16
 
 
@@ -57,12 +56,12 @@ class Resolution:
             self._atoms.settle()
             touched = self._alive(self._atoms.touched)
             met = self._alive(self._atoms.met - touched.keys())
-            self._judge(touched, met)
+            judged = self._judge(touched, met)
             self.seeds |= touched.keys()
             self.met |= met.keys()
             self._atoms.touched.clear()
             self._atoms.met.clear()
-            atoms = (*touched.values(), *met.values(), *self._atoms.gone.values())
+            atoms = (*touched.values(), *self._alive(judged).values(), *self._atoms.gone.values())
             groups = {(atom.name, atom.family) for atom in atoms}
             news = [self._part_namesakes(group) for group in sorted(groups)]
             if not any(news):
@@ -79,19 +78,23 @@ class Resolution:
         for side in self.anchored(decision):
             self.seeds.update(side)
 
-    def _judge(self, touched: dict[int, Atom], met: dict[int, Atom]) -> None:
-        """Score the pairs of these: all that can be found of the touched, those that are known of the others."""
+    def _judge(self, touched: dict[int, Atom], met: dict[int, Atom]) -> set[int]:
+        """Score the pairs of these: all that can be found of the touched; of the others those that are known and that
+        something new may change. Whose pairs are not as before.
+        """
         old: dict[tuple[int, int], tuple[float, int]] = {}
         wanted: set[tuple[int, int]] = set()
-        for id_ in (*touched, *met):
+        for id_ in (*touched, *(id_ for id_ in met if id_ in self._atoms.news)):
+            news = None if id_ in touched or not self._atoms.is_looked_at_whole(id_) else self._atoms.news[id_]
             for low, high, logit, bond in self._pairs(id_):
                 old[low, high] = (logit, bond)
                 rare = {_CLEAR_LOW_IS_RARE: low, _CLEAR_HIGH_IS_RARE: high}.get(bond, 0)
-                if bond < _CLEAR or rare == id_:
+                if (bond < _CLEAR or rare == id_) and self._concerns(news, high if low == id_ else low):
                     wanted.add((low, high))
         for id_, atom in touched.items():
             wanted.update((min(id_, other), max(id_, other)) for other in self._candidates(atom))
         rows, lost = [], []
+        judged: set[int] = set()
         for pair in sorted(wanted | {pair for pair in old if not touched.keys().isdisjoint(pair)}):
             found = self._score(*pair)
             if found is None:
@@ -107,13 +110,24 @@ class Resolution:
                     }
                 )  # fmt: skip
             # Who lost a neighbour or has another one may belong elsewhere now.
-            self.seeds.update(pair)
+            judged.update(pair)
+        self.seeds |= judged
         self._session.run_many("add_pair", rows)
         self._session.run_many("remove_pair", lost)
+        return judged
+
+    def _concerns(self, news: set[Connection] | None, other: int) -> bool:
+        """Whether what is new of an atom may change its pair with another: they share it, or more than that is new."""
+        return news is None or any(self._atoms.connects(other, one) for one in sorted(news))
 
     def _pairs(self, atom: int) -> Iterable[Row]:
         for statement in ("pairs_below", "pairs_above"):
             yield from self._session.run(statement, collection=self._collection, atom=atom)
+
+    def _bonds(self, atom: int) -> Iterable[Row]:
+        """The pairs of an atom that say what it is one with, and what it is not."""
+        for statement in ("bonds_below", "bonds_above"):
+            yield from self._session.run(statement, collection=self._collection, atom=atom, least=MERGED)
 
     def _candidates(self, atom: Atom) -> list[int]:
         keys = set(sought_keys(atom.name, atom.aliases, atom.family))
@@ -139,14 +153,15 @@ class Resolution:
         bare = score(one, other, (), traits=self._traits, ambiguous=ambiguous)
         if bare.bond != "apart" and bare.logit >= MERGED and all(weight > 0 for _, weight, _ in bare.reasons):
             return bare, _clear_bond(a, b, bare)
-        found = score(one, other, self._shared(one, other), traits=self._traits, ambiguous=ambiguous)
+        shared = self._shared(one, other)
+        found = score(one, other, shared, traits=self._traits, ambiguous=ambiguous) if shared else bare
         return found, _BONDS.index(found.bond)
 
     def _shared(self, one: Atom, other: Atom) -> list[tuple[str, str]]:
         """What both are connected with, as predicate and, for people, direction and token."""
-        few, many = (one, other) if (one.nodes, one.digest) <= (other.nodes, other.digest) else (other, one)
+        few, many = (one, other) if one.magnitude <= other.magnitude else (other, one)
         asked = {"collection": self._collection, "one": few.id, "other": many.id}
-        bounds = {"looked_at": _LOOKED_AT, "most": _MOST_SHARED}
+        bounds = {"looked_at": MOST_LOOKED_AT, "most": _MOST_SHARED}
         found = [
             (predicate, f"{direction} {token}")
             for statement, direction in (("shared_objects", ">"), ("shared_subjects", "<"))
@@ -185,6 +200,7 @@ class Resolution:
             target = self._atoms.place(atom.name, atom.family, (), document=document, document_digest=digest)
             if target == atom.id:
                 continue
+            self._atoms.news[target] = None
             said = Node(
                 local_id="", name=name, key=atom.name, family=atom.family, types=msgspec.json.decode(types, type=tuple),
                 aliases=msgspec.json.decode(aliases, type=tuple), individual=individual, known=known, mentions=(),
@@ -219,6 +235,7 @@ class Resolution:
         assigning.former_entities |= entities | (set(self.former.values()) - {0})
         assigning.assign()
         self.changed |= assigning.changed
+        self.changed.update(self._told_apart((*assigning.moved, *self._atoms.gone.values())))
         self.more_entities += assigning.more
 
     def _reach(self, seed: int) -> tuple[dict[int, Atom], list[Edge], set[tuple[int, int]], set[tuple[int, int]]]:
@@ -235,7 +252,7 @@ class Resolution:
             if atom is None:
                 continue
             component[id_] = atom
-            for low, high, logit, apart in self._pairs(id_):
+            for low, high, logit, apart in self._bonds(id_):
                 edges[low, high] = (low, high, logit, _BONDS[apart])
                 if logit >= MERGED and apart != _APART:
                     waiting.append(high if low == id_ else low)
@@ -249,18 +266,35 @@ class Resolution:
                 waiting.extend(one for pair in links for one in pair)
         return component, list(edges.values()), same, different
 
-    def _decisions(self, atom: Atom) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    def _told_apart(self, atoms: Iterable[Atom]) -> Iterable[str]:
+        """The things that somebody told apart from atoms that are, or were, of another thing than before."""
+        if not self._decided:
+            return
+        for atom in atoms:
+            for decision, verdict in self._verdicts_of(atom):
+                if verdict == "different":
+                    for other in chain.from_iterable(self.anchored(decision)):
+                        known = self._atoms.get(other)
+                        row = known and self._session.one(
+                            "entity_by_number", collection=self._collection, entity=known.entity
+                        )
+                        if row:
+                            yield row[1]
+
+    def _verdicts_of(self, atom: Atom) -> list[tuple[str, str]]:
+        """The decisions about a name."""
         group = (atom.name, atom.family)
         if group not in self._verdicts:
-            self._verdicts[group] = [
-                (row[0], row[1])
-                for row in self._session.run(
-                    "decisions_of_name", collection=self._collection, name_key=group[0], family=group[1]
-                )
-            ]
+            rows = self._session.run(
+                "decisions_of_name", collection=self._collection, name_key=group[0], family=group[1]
+            )
+            self._verdicts[group] = [(row[0], row[1]) for row in rows]
+        return self._verdicts[group]
+
+    def _decisions(self, atom: Atom) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
         same: set[tuple[int, int]] = set()
         different: set[tuple[int, int]] = set()
-        for decision, verdict in self._verdicts[group]:
+        for decision, verdict in self._verdicts_of(atom):
             a, b = self.anchored(decision)
             if verdict == "same" and a and b:
                 same.add((a[0], b[0]))
@@ -308,6 +342,8 @@ class _Assignment:
         self.former_entities: set[int] = set()
         self.met: set[int] = set()
         self.changed: set[str] = set()
+        self.moved: list[Atom] = []
+        """Atoms that are of another thing than before, as they were."""
         self.more = 0
 
     def assign(self) -> None:
@@ -322,14 +358,20 @@ class _Assignment:
                 if atom.entity != entity:
                     rows.append({"collection": self._collection, "entity": entity, "atom": atom.id})
                     self._atoms.forget(atom.id)
+                    self.moved.append(atom)
                     before = atom.entity or self._former.get(atom.id, 0)
                     if before and before != entity:
                         moved.setdefault(before, set()).add(entity)
-            self._name(entity, members)
+            self._name(entity, self._atoms.names(members))
         self._session.run_many("set_entity", rows)
         self._rename_met(alive)
         for entity in sorted(self.former_entities - alive):
             self._end(entity, moved.get(entity, set()))
+        for atom in self.moved:
+            # What is said of others ends with another thing now. A new atom has new claims only.
+            if atom.entity:
+                ends = self._session.run("entities_before", collection=self._collection, atom=atom.id)
+                self.changed.update(id_ for (id_,) in ends)
 
     def _rename_met(self, alive: set[int]) -> None:
         """Things that are named once more may have another name now, unless it was the one they have."""
@@ -344,7 +386,7 @@ class _Assignment:
             if names <= {row[2]}:
                 self.changed.add(row[1])
             else:
-                self._name(entity, self._atoms.of_entity(entity))
+                self._name(entity, self._session.run("names_of_entity", collection=self._collection, entity=entity))
 
     def _choose(self) -> dict[int, int]:
         """For each group the oldest of the things that its atoms were; each goes to one group."""
@@ -391,8 +433,7 @@ class _Assignment:
     def _is_free(self, id_: str) -> bool:
         return self._session.one("entity_by_id", collection=self._collection, id=id_) is None
 
-    def _name(self, entity: int, members: Iterable[Atom]) -> None:
-        names = self._atoms.names(members)
+    def _name(self, entity: int, names: Iterable[Row]) -> None:
         _, _, name = max(((uses, len(name), name) for alias, name, uses in names if not alias), default=(0, 0, ""))
         self._session.run("set_entity_name", collection=self._collection, entity=entity, name=name)
         row = self._session.one("entity_by_number", collection=self._collection, entity=entity)

@@ -38,7 +38,7 @@ _LONG_ALIAS_LETTERS = 5
 _LONG_WORD = 0.8
 _LONG_WORD_LETTERS = 8
 _RARE_SPELLING = 0.9
-_RARE_TIMES = 6
+_RARE_MAGNITUDES = 3
 _WEAK = frozenset({"middle", "initial", "acronym", "slip"})
 _SAME_VALUE = 1.6
 _SAME_KEY = 9.0
@@ -76,6 +76,11 @@ class Atom(msgspec.Struct, frozen=True):
     types: tuple[str, ...] = ()
     aliases: frozenset[str] = frozenset()
     """Normal forms of its other names."""
+
+    @property
+    def magnitude(self) -> tuple[int, str]:
+        """About how often it is named, and who comes first of two that are named about as often."""
+        return self.nodes.bit_length(), self.digest
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -137,8 +142,8 @@ def _slip_reasons(one: Atom, other: Atom) -> Iterable[tuple[str, float, str]]:
     words = [(a, b) for a, b in zip(one.name.split(), other.name.split(), strict=True) if a != b]
     if all(min(len(a), len(b)) >= _LONG_WORD_LETTERS for a, b in words):
         yield "long-word", _LONG_WORD, ""
-    few, many = sorted((one, other), key=lambda atom: atom.nodes)
-    if many.nodes >= few.nodes * _RARE_TIMES:
+    few, many = sorted((one, other), key=lambda atom: atom.magnitude)
+    if many.magnitude[0] >= few.magnitude[0] + _RARE_MAGNITUDES:
         yield "rare-spelling", _RARE_SPELLING, few.name
 
 

@@ -2,17 +2,19 @@
 
 Rule: a file whose size and time are as they were is not read again. One process at a time works on a folder of a
 collection, under a lease of the once engine: a second one waits and then looks for itself. A folder that is not there,
-or is empty all at once, is an error and takes nothing out.
+or is empty all at once, is an error and takes nothing out. A file that goes away while the folder is read is told, and
+is gone as others are.
 """
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from sameas.collections.additions import Filler, Given, Summary, file_time
+from sameas.collections.additions import Done, Filler, Given, Summary, file_time
 from sameas.collections.collection import Collection, Source
-from sameas.collections.errors import CollectionError
+from sameas.collections.errors import CollectionError, DocumentNotFoundError
 from sameas.extraction.text.inputs.reader import readable_files
 from sameas.identity.canonical import sha256_hex
 from sameas.once.async_engine import AsyncEngine
@@ -48,11 +50,15 @@ def plan_sync(
     unchanged = skipped = 0
     for file in sorted(readable_files(folder)):
         name = f"{named or folder.name}/{file.relative_to(folder).as_posix()}"
+        try:
+            stat = file.stat()
+        except FileNotFoundError:
+            # It went while we looked: it is gone as others are.
+            continue
         seen.add(name)
         if collection.is_erased_source(name):
             continue
         status, size, time = known.get(name, ("", 0, ""))
-        stat = file.stat()
         is_same = (size, time) == (stat.st_size, file_time(stat.st_mtime))
         if is_same and status == "complete":
             unchanged += 1
@@ -89,10 +95,12 @@ async def sync(
             plan_sync, collection, folder, named=named, retry_failed=retry_failed, allow_empty=allow_empty
         )
         done = await filler.add(plan.to_add)
+        vanished = await asyncio.to_thread(_vanished, folder, plan.to_add, done)
         removed = 0
-        for name in plan.gone:
+        for name in (*plan.gone, *(one.name for one in vanished)):
             removed += await asyncio.to_thread(_remove, collection, name)
-        summary = Summary.of(done, removed=removed, unchanged=plan.unchanged)
+        stayed = [one for one in done if one not in vanished]
+        summary = Summary.of(stayed, removed=removed, unchanged=plan.unchanged, vanished=vanished)
         # Raised, so that the claim is given back: whoever waits, or comes later, looks for themselves.
         raise _InStep(msgspec.structs.replace(summary, failed=summary.failed + plan.skipped))
 
@@ -113,8 +121,23 @@ class _InStep(Exception):
         self.summary = summary
 
 
+def _vanished(folder: Path, given: Sequence[Given], done: Sequence[Done]) -> list[Done]:
+    """What could not be read because its file went away meanwhile."""
+    found = [
+        one
+        for one, asked in zip(done, given, strict=True)
+        if one.outcome == "failed" and asked.file is not None and not asked.file.exists()
+    ]
+    if found and not folder.is_dir():
+        raise FolderError(f"{folder} went away while it was read. Nothing was taken out of the collection")
+    return found
+
+
 def _remove(collection: Collection, name: str) -> int:
-    if not collection.has_name(name):
+    """Take a name out, also of what could not be read; how many documents it stood for."""
+    stood_for = collection.has_name(name)
+    try:
+        collection.remove_name(name)
+    except DocumentNotFoundError:
         return 0
-    collection.remove_name(name)
-    return 1
+    return int(stood_for)

@@ -5,7 +5,8 @@ listed.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from functools import cached_property
+from itertools import islice, product
 
 import msgspec
 
@@ -301,6 +302,19 @@ class Reader:
                 a, b = self.sides(row[0])
                 found.update((min(one, other), max(one, other)) for one in a for other in b)
         return found
+
+    @cached_property
+    def told_apart(self) -> dict[str, tuple[str, ...]]:
+        """By the id of a thing, the ids of those that somebody said it is not."""
+        found: dict[str, set[str]] = {}
+        for row in self.session.run("decisions", collection=self._collection, before="", most=_ALL):
+            if row[1] == "different" and not row[9]:
+                a, b = ({self._by_number(number).id for number in side} for side in self.sides(row[0]))
+                for one, other in product(a, b):
+                    if one != other:
+                        found.setdefault(one, set()).add(other)
+                        found.setdefault(other, set()).add(one)
+        return {one: tuple(sorted(others)) for one, others in found.items()}
 
     def sides(self, decision: str) -> tuple[list[int], list[int]]:
         """The numbers of the things on both sides of a decision, as they are now."""

@@ -80,7 +80,8 @@ class SqliteDriver:
 
     def _open(self) -> sqlite3.Connection:
         # What is deleted is not left behind in the file, and what a table refers to is there: only when it is asked to.
-        settings = ("secure_delete = ON", "foreign_keys = ON")
+        # A change of a large file touches pages all over it; they are written back once for several changes.
+        settings = ("secure_delete = ON", "foreign_keys = ON", "cache_size = -16384", "wal_autocheckpoint = 4000")
         connection = open_sqlite(
             self._path, *settings, seconds=_BUSY_SECONDS, kind=sqlite3.Connection, cached_statements=64
         )

@@ -13,15 +13,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sameas.cli.collection_documents import Reading, fill
-from sameas.cli.collections import opened
+from sameas.cli.collections import erase_everywhere, export_to_file, opened
 from sameas.cli.extractors import ExtractorName
 from sameas.cli.model_options import ModelOptions
 from sameas.cli.questions import index_folder, open_supervisor
 from sameas.cli.registry import find_ontology
 from sameas.collections.additions import Filler, Summary
 from sameas.collections.collection import Collection, Source, text_digest
+from sameas.collections.erasure import Erasure
 from sameas.collections.errors import CollectionNotFoundError
-from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Pair, Statement
+from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
+from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Finding, Pair, Statement
 from sameas.collections.registry import local_caller
 from sameas.collections.sync import sync as sync_folder
 from sameas.interactive.documents import GivenDocument
@@ -188,6 +190,29 @@ class OpenCollection:
     def undo(self, decision: str) -> Decision:
         """Take a decision back, by its id."""
         return self.collection.undo(decision)
+
+    def link(self, known: str | Path) -> Change:
+        """Link a list of known things: CSV with `iri` and `name`, or a graph. The list of this file's name before is
+        replaced.
+        """
+        path = Path(known)
+        return self.collection.link_known(path.name, path.read_bytes())
+
+    def erase(self, named: str, *, reason: str = "") -> Erasure:
+        """Erase a person or thing for good, by its name, id or IRI; the runs that named it go, too."""
+        return to_its_end(erase_everywhere(self.collection, named, reason=reason, settings=self._settings))
+
+    def export(self, target: str | Path, *, output: ExportFormat = "nquads") -> Path:
+        """Write the whole collection to a file, piece by piece: nquads, turtle, jsonl or csv."""
+        path = Path(target)
+        if output not in EXPORT_FORMATS:
+            raise ValueError(f"{output!r} is no format; the formats are {', '.join(EXPORT_FORMATS)}")
+        export_to_file(self.collection, path, to=output)
+        return path
+
+    def check(self) -> list[Finding]:
+        """What is damaged; nothing, if all is well."""
+        return self.collection.check()
 
     @property
     def pairs(self) -> list[Pair]:

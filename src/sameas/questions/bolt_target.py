@@ -35,6 +35,10 @@ SAME = (
     "UNWIND $rows AS row MATCH (n:`Entity` {iri: row.iri}) MERGE (i:`Entity` {iri: row.same}) "
     "MERGE (n)-[:`SAME_AS`]->(i)"
 )
+DIFFERENT = (
+    "UNWIND $rows AS row MATCH (n:`Entity` {iri: row.iri}) MERGE (o:`Entity` {iri: row.other}) "
+    "MERGE (n)-[:`DIFFERENT_FROM`]->(o)"
+)
 DOCUMENTS = (
     "UNWIND $rows AS row MERGE (d:`Document` {iri: row.iri}) SET d.sha256 = row.sha256, d.name = row.name, "
     "d.title = row.title, d.location = row.location, d.mediaType = row.mediaType, d.readAt = row.readAt"
@@ -172,6 +176,8 @@ class BoltPush:
         self._send(THINGS, [{"iri": info.iri, "name": info.name} for info in found])
         self._send(NAMES, [{"iri": one.iri, "text": name} for one in found for name in (one.name, *one.aliases)])
         self._send(SAME, [{"iri": one.iri, "same": same} for one in found for same in one.same_as])
+        apart = [(one.iri, other) for one in found for other in reader.told_apart.get(one.id, ())]
+        self._send(DIFFERENT, [{"iri": iri, "other": self._base + other} for iri, other in apart])
         moved = [{"iri": self._base + id_, "name": ""} for id_ in led]
         self._send(THINGS, moved)
         self._send(SAME, [{"iri": self._base + id_, "same": self._base + now} for id_, now in led.items()])

@@ -44,8 +44,14 @@ class CollectionGraph:
             return []
         if now != id_:
             return [self.redirect(id_, now)]
-        info = reader.entity_info(number, now, name)
-        return [*self.described(info), *self.stated(reader.statements_of(now))]
+        return list(self.thing(reader, reader.entity_info(number, now, name)))
+
+    def thing(self, reader: Reader, info: EntityInfo) -> "Iterator[Quad]":
+        """A thing with its facts, and what somebody said it is not."""
+        yield from self.described(info)
+        for other in reader.told_apart.get(info.id, ()):
+            yield self._say(self.subject(info.id), OWL + "differentFrom", self.subject(other))
+        yield from self.stated(reader.statements_of(info.id))
 
     def redirect(self, id_: str, now: str) -> "Quad":
         """A merged id leads to what it is by now."""

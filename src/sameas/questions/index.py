@@ -21,6 +21,7 @@ import msgspec
 from sameas.collections.collection import Collection
 from sameas.collections.model import EntityInfo
 from sameas.collections.views import Reader
+from sameas.extraction.outputs.rdf import OWL
 from sameas.extraction.runs.durable_file import write_durably
 from sameas.questions.errors import IndexBusyError
 from sameas.questions.graph import CollectionGraph
@@ -29,7 +30,7 @@ from sameas.questions.publication import current
 if TYPE_CHECKING:
     from pyoxigraph import Quad, Store
 
-_LAYOUT = 1
+_LAYOUT = 2
 _STATE = "state.json"
 # A query that began on a snapshot before is over by then.
 _SNAPSHOT_KEPT = 600.0
@@ -129,8 +130,7 @@ class GraphIndex:
     def _all(self, reader: Reader, names: sqlite3.Connection) -> "Iterator[Quad]":
         for info in reader.all_entities():
             _put_names(names, info)
-            yield from self._graph.described(info)
-            yield from self._graph.stated(reader.statements_of(info.id))
+            yield from self._graph.thing(reader, info)
         for id_, now in reader.all_merged():
             yield self._graph.redirect(id_, now)
 
@@ -162,6 +162,7 @@ class GraphIndex:
         stated: set[tuple[str, str]] = set()
         if current(reader, id_) is not None:
             stated = {(one.subject, one.predicate) for one in reader.statements_about(id_, evidence=0)}
+            stated |= {(other, OWL + "differentFrom") for other in reader.told_apart.get(id_, ())}
         return {subject for subject, _ in indexed ^ stated}
 
     def _replace(self, store: "Store", subject: Any, quads: "list[Quad]") -> None:

@@ -113,8 +113,7 @@ class _Push:
             nonlocal things
             for info in reader.all_entities():
                 things += 1
-                yield from self._graph.described(info)
-                yield from _resolved(self._graph.stated(reader.statements_of(info.id)))
+                yield from _resolved(self._graph.thing(reader, info))
             for id_, now in reader.all_merged():
                 yield self._graph.redirect(id_, now)
 

@@ -1,12 +1,15 @@
 """Filling from files and keeping in step with a folder."""
 
 import asyncio
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from sameas.collections import Collections, local_caller, open_tables
-from sameas.collections.additions import Filler
+from sameas.collections.additions import Filler, Unwatched
 from sameas.collections.sync import FolderError, plan_sync, sync
 from sameas.connections import open_async_store
 from sameas.extraction.extractors.deferred import deferred_lexicon
@@ -31,11 +34,12 @@ def press(home):
     collections.close()
 
 
-def keep_in_step(press, home, **options):
+def keep_in_step(press, home, *, watch=None, **options):
     async def work():
         async with open_async_store(f"sqlite:///{home / 'sameas.db'}") as store:
             service = ExtractionService(home=home, store=store)
-            filler = Filler(press, service, extractor=deferred_lexicon(press.ontology))
+            extractor = deferred_lexicon(press.ontology)
+            filler = Filler(press, service, extractor=extractor, at_once=1, watch=watch)
             return await sync(press, home / "inbox", filler=filler, engine=AsyncEngine(store), **options)
 
     return asyncio.run(work())
@@ -98,3 +102,82 @@ def test_what_two_documents_say_alike_was_extracted_once_and_each_place_is_known
     (place,) = statement.evidence
     assert TEXT[place.start : place.end] == place.text
     assert place.document_name == "inbox/a.txt"
+
+
+class _Remover(Unwatched):
+    """Removes files while the first document is being read."""
+
+    def __init__(self, *files):
+        self._files = files
+
+    def show(self, document, event):
+        for file in self._files:
+            file.unlink(missing_ok=True)
+
+
+def test_a_file_that_vanishes_while_a_folder_is_read_is_told_and_gone(press, home):
+    inbox = home / "inbox"
+    for name in ("b.txt", "c.txt"):
+        (inbox / name).write_text(f"{TEXT} {name}")
+    keep_in_step(press, home)
+    for name in ("a.txt", "b.txt", "d.txt"):
+        (inbox / name).write_text(f"Bob Miller works for Globex Inc. {name}")
+    # Of b.txt a text is there already, of d.txt none.
+    done = keep_in_step(press, home, watch=_Remover(inbox / "b.txt", inbox / "d.txt"))
+    assert (done.added, done.vanished, done.removed, done.failed, done.unchanged) == (1, 2, 1, 0, 1)
+    assert sorted(done.errors) == ["inbox/b.txt", "inbox/d.txt"]
+    assert [one.names[0].name for one in press.documents()] == ["inbox/a.txt", "inbox/c.txt"]
+    assert press.sync_state().failed == 0
+    assert keep_in_step(press, home).unchanged == 2
+    assert press.check() == []
+
+
+def test_a_folder_that_vanishes_while_it_is_read_takes_nothing_out(press, home):
+    inbox = home / "inbox"
+    (inbox / "a.txt").write_text(TEXT)
+    (inbox / "b.txt").write_text(TEXT)
+    keep_in_step(press, home)
+    (inbox / "a.txt").write_text("Bob Miller works for Globex Inc.")
+    (inbox / "b.txt").write_text("Bob Miller works for Initech.")
+
+    class Mover(Unwatched):
+        def show(self, document, event):
+            if inbox.is_dir():
+                inbox.rename(home / "elsewhere")
+
+    with pytest.raises(FolderError, match="went away"):
+        keep_in_step(press, home, watch=Mover())
+    assert press.has_name("inbox/b.txt")
+
+
+def test_what_could_not_be_read_is_forgotten_with_its_file(press, home):
+    (home / "inbox" / "a.txt").write_bytes(b"\xff\xfe\xff")
+    (home / "inbox" / "b.txt").write_text(TEXT)
+    assert keep_in_step(press, home).failed == 1
+    (home / "inbox" / "a.txt").unlink()
+    assert keep_in_step(press, home).removed == 0
+    assert not press.has_source("inbox/a.txt")
+
+
+def test_files_and_folders_may_come_and_go_while_a_folder_is_looked_through(press, home):
+    inbox, stop = home / "inbox", threading.Event()
+    (inbox / "stays.txt").write_text(TEXT)
+
+    def come_and_go():
+        while not stop.is_set():
+            for number in range(50):
+                folder = inbox / "deep" / str(number)
+                folder.mkdir()
+                (folder / "a.txt").write_text(TEXT)
+            for number in range(50):
+                shutil.rmtree(inbox / "deep" / str(number))
+
+    with ThreadPoolExecutor(1) as others:
+        working = others.submit(come_and_go)
+        try:
+            for _ in range(100):
+                names = [one.source.name for one in plan_sync(press, inbox).to_add]
+                assert "inbox/stays.txt" in names
+        finally:
+            stop.set()
+        working.result()

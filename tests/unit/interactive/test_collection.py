@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import sameas
+from sameas.collections.errors import EntityNotFoundError
+from sameas.collections.exports import EXPORT_FORMATS
 
 COMPANY = Path(sameas.__file__).parent / "example" / "company.ttl"
 
@@ -43,3 +45,45 @@ def test_a_decision_is_undone_and_markup_in_a_text_is_shown_as_text() -> None:
         assert "they say" in shown
         assert "<b>they" not in shown
         assert "<img" not in shown
+
+
+def test_known_things_are_linked_and_a_collection_is_written_out_and_checked(home: Path) -> None:
+    known = home / "companies.csv"
+    known.write_text("iri,name,type\nhttps://example.org/id/1,Alster Capital,company\n")
+    with sameas.open_collection("press", ontology=COMPANY) as press:
+        press.add("Nordlicht Speicher acquired Alster Capital.")
+        assert press.link(known).entities == 1
+        assert press.entity("Alster Capital").entity.same_as == ("https://example.org/id/1",)
+        known.write_text("iri,name,type\nhttps://example.org/id/2,Alster Capital,company\n")
+        press.link(str(known))
+        assert press.entity("Alster Capital").entity.same_as == ("https://example.org/id/2",)
+        for output in EXPORT_FORMATS:
+            written = press.export(home / f"press.{output}", output=output)
+            assert b"Alster Capital" in written.read_bytes()
+        with pytest.raises(ValueError, match="nquads"):
+            press.export(home / "press.xlsx", output="xlsx")  # type: ignore[arg-type]
+        assert not (home / "press.xlsx").exists()
+        assert press.check() == []
+        with press.collection.database.transaction() as session:
+            session.run("remove_nodes", collection=press.collection.number, document=_first_document(press))
+        assert "document-counts" in [one.code for one in press.check()]
+
+
+def _first_document(press: sameas.OpenCollection) -> int:
+    with press.collection.reading() as reader:
+        rows = reader.session.run("all_documents", collection=press.collection.number)
+    return int(rows[0][0])
+
+
+def test_a_thing_is_erased_with_the_runs_and_the_index_that_named_it(home: Path) -> None:
+    with sameas.open_collection("press", ontology=COMPANY) as press:
+        press.add(["Ada Byron works for Canary Zellen.", "Weserstahl AG acquired Alster Capital."])
+        assert press.query('ASK { ?a rdfs:label "Canary Zellen" }').boolean
+        done = press.erase("Canary Zellen", reason="asked for")
+        assert (done.documents, len(done.runs)) == (1, 1)
+        assert not press.query('ASK { ?a rdfs:label "Canary Zellen" }').boolean
+        assert press.check() == []
+        with pytest.raises(EntityNotFoundError):
+            press.erase("Canary Zellen")
+    left = [path for path in (home / "home").rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
+    assert left == []

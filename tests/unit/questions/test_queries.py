@@ -201,3 +201,16 @@ def test_a_query_that_needs_too_much_memory_ends_alone(desk: QuestionDesk) -> No
         desk.query(hungry, limits=QueryLimits(seconds=60, memory_bytes=512 * 1024 * 1024))
     assert refused.value.limit in ("memory", "rows")
     assert names(desk)
+
+
+def test_what_was_told_apart_is_in_the_resolved_view(desk: QuestionDesk, writer: Writer) -> None:
+    asked = 'ASK { ?a rdfs:label "Weserstahl AG" ; owl:differentFrom ?b . ?b rdfs:label "Helvetia Zellen" ; owl:differentFrom ?a }'
+    assert not desk.query(asked).boolean
+    apart = writer.collection.decide("different", "Weserstahl AG", "Helvetia Zellen")
+    assert desk.query(asked).boolean
+    writer.collection.remove_name("two.txt")
+    assert not desk.query("ASK { ?a owl:differentFrom ?b }").boolean
+    writer.put("two.txt", ("Weserstahl AG/Company", "headquarters", "Zug/City"))
+    assert desk.query(asked).boolean
+    writer.collection.undo(apart.id)
+    assert not desk.query("ASK { ?a owl:differentFrom ?b }").boolean

@@ -811,6 +811,17 @@ ON CONFLICT (collection, atom, alias, name) DO UPDATE SET uses = sameas_collecti
 -- purpose: the names of an atom.
 SELECT alias, name, uses FROM sameas_collection_names WHERE collection = :collection AND atom = :atom AND uses > 0
 
+-- name: names_and_types_of_atom
+-- purpose: what an atom is called, as aliases and names, and said to be.
+SELECT alias, name FROM sameas_collection_names WHERE collection = :collection AND atom = :atom AND uses > 0
+UNION ALL SELECT 2, type FROM sameas_collection_types WHERE collection = :collection AND atom = :atom AND uses > 0
+
+-- name: names_of_entity
+-- purpose: the names of a thing, and how often each is used.
+SELECT n.alias, n.name, CAST(sum(n.uses) AS INTEGER) FROM sameas_collection_atoms a
+JOIN sameas_collection_names n ON n.collection = a.collection AND n.atom = a.id
+WHERE a.collection = :collection AND a.entity = :entity AND n.uses > 0 GROUP BY n.alias, n.name
+
 -- name: drop_unused_names
 -- purpose: names of an atom that nobody uses any more.
 DELETE FROM sameas_collection_names WHERE collection = :collection AND atom = :atom AND uses <= 0
@@ -879,6 +890,40 @@ SELECT low, high, logit, apart FROM sameas_collection_pairs WHERE collection = :
 -- name: pairs_above
 -- purpose: the pairs of an atom with lower ones.
 SELECT low, high, logit, apart FROM sameas_collection_pairs WHERE collection = :collection AND high = :atom
+
+-- name: bonds_below
+-- purpose: the pairs of an atom with higher ones that make them one, or keep them apart.
+SELECT low, high, logit, apart FROM sameas_collection_pairs
+WHERE collection = :collection AND low = :atom AND (logit >= :least OR apart = 2)
+
+-- name: bonds_above
+-- purpose: the pairs of an atom with lower ones that make them one, or keep them apart.
+SELECT low, high, logit, apart FROM sameas_collection_pairs
+WHERE collection = :collection AND high = :atom AND (logit >= :least OR apart = 2)
+
+-- name: entities_before
+-- purpose: the things of which some claim ends with an atom.
+SELECT DISTINCT e.id FROM sameas_collection_claims c
+JOIN sameas_collection_atoms a ON a.collection = c.collection AND a.id = c.subject_atom
+JOIN sameas_collection_entities e ON e.collection = a.collection AND e.number = a.entity
+WHERE c.collection = :collection AND c.object_atom = :atom
+
+-- name: says
+-- purpose: whether an atom says this in another document than one.
+SELECT 1 FROM sameas_collection_claims WHERE collection = :collection AND subject_atom = :atom
+  AND predicate = :predicate AND object_token = :token AND document <> :document LIMIT 1
+
+-- name: is_said
+-- purpose: whether this is said of an atom in another document than one.
+SELECT 1 FROM sameas_collection_claims WHERE collection = :collection AND object_atom = :atom
+  AND predicate = :predicate AND subject_token = :token AND document <> :document LIMIT 1
+
+-- name: count_said
+-- purpose: in how many ways an atom is connected, up to a number in each direction.
+SELECT (SELECT count(*) FROM (SELECT DISTINCT predicate, object_token FROM sameas_collection_claims
+    WHERE collection = :collection AND subject_atom = :atom LIMIT :most) s),
+  (SELECT count(*) FROM (SELECT DISTINCT predicate, subject_token FROM sameas_collection_claims
+    WHERE collection = :collection AND object_atom = :atom LIMIT :most) o)
 
 -- name: shared_objects
 -- purpose: what two atoms both say.

@@ -37,6 +37,7 @@ class Subscription:
         self._over = False
         self._ready = threading.Condition()
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._is_woken = False
 
     def offer(self, event: Event) -> None:
         """Take an event if there is room for it; never waits."""
@@ -76,6 +77,7 @@ class Subscription:
                     something = self._has_something()
                     taken = self._take() if something else None
                     signal.clear()
+                    self._is_woken = False
                 if taken is not None:
                     yield taken
                 elif something:
@@ -95,10 +97,12 @@ class Subscription:
 
     def _wake(self) -> None:
         self._ready.notify_all()
-        if self._waiter is not None:
+        # Once is enough until the listener looks: a call to another loop costs as much as the event.
+        if self._waiter is not None and not self._is_woken:
             loop, signal = self._waiter
             try:
                 loop.call_soon_threadsafe(signal.set)
+                self._is_woken = True
             except RuntimeError:
                 # The listener's loop was closed; nobody reads this queue any more.
                 self._over = True

@@ -85,6 +85,15 @@ class MentionedNames:
         found = self._scratch.rows("SELECT form FROM place WHERE start = ? AND stop = ?", *place)
         return [self._forms[number] for (number,) in found]
 
+    def between(self, start: int, end: int) -> dict[Place, list[NameForm]]:
+        """The forms that begin in a stretch of the text, by their places."""
+        found: dict[Place, list[NameForm]] = {}
+        for begin, stop, number in self._scratch.rows(
+            "SELECT start, stop, form FROM place WHERE start >= ? AND start < ?", start, end
+        ):
+            found.setdefault((begin, stop), []).append(self._forms[number])
+        return found
+
     def add(self, form: NameForm, place: Place) -> None:
         self._scratch.do(_ADD, form.number, *place)
         form.saw(place)

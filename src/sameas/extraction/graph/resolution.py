@@ -5,7 +5,7 @@ decided in `clusters.py`. An entity has its mentions in memory only while somebo
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -46,6 +46,19 @@ class _Thing:
         return msgspec.structs.replace(self.entity, mentions=tuple(Evidence(*place) for place in places))
 
 
+class EntitiesThere:
+    """Which entities the mentions of a stretch of the text belong to."""
+
+    def __init__(
+        self, said: Mapping[Place, list[NameForm]], owner: Callable[[Iterable[NameForm], str], str | None]
+    ) -> None:
+        self._said = said
+        self._owner = owner
+
+    def at(self, place: Place, *, form: str = "") -> str | None:
+        return self._owner(self._said.get(place, ()), form)
+
+
 class Resolution:
     """The entities, and which of them the place of a mention belongs to."""
 
@@ -70,8 +83,16 @@ class Resolution:
 
     def entity_at(self, place: Place, *, form: str = "") -> str | None:
         """The id of the entity that a mention with a class names at this place; `form` tells two of one place apart."""
-        said = [one.number for one in self._names.at(place) if not form or one.name == form]
-        owners = [self._owners[number] for number in said if number in self._owners]
+        return self._owner(self._names.at(place), form)
+
+    def entities_between(self, start: int, end: int) -> EntitiesThere:
+        """The same for every mention that begins in a stretch of the text, looked up at once."""
+        return EntitiesThere(self._names.between(start, end), self._owner)
+
+    def _owner(self, said: Iterable[NameForm], form: str) -> str | None:
+        owners = [
+            self._owners[one.number] for one in said if one.number in self._owners and (not form or one.name == form)
+        ]
         return max(owners)[1] if owners else None
 
     def is_named(self, place: Place) -> bool:

@@ -26,7 +26,7 @@ class Scratch:
         # The empty name stands for a database of its own that is deleted when it is closed.
         settings = ("journal_mode = OFF", "synchronous = OFF", "temp_store = FILE", f"cache_size = -{_CACHE_KIB}")
         self._connection = open_sqlite("", *settings, seconds=0.0, kind=sqlite3.Connection)
-        self._turn = _Turn()
+        self._lock = threading.Lock()
         # Its owner may end anywhere, and nobody waits for what is in it.
         weakref.finalize(self, self._connection.close)
         for statement in (*statements, "BEGIN"):
@@ -34,46 +34,46 @@ class Scratch:
 
     def do(self, statement: str, *values: Any) -> int:
         """How many rows were changed."""
-        with self._turn:
-            return self._connection.execute(statement, values).rowcount
+        try:
+            with self._lock:
+                return self._connection.execute(statement, values).rowcount
+        except sqlite3.OperationalError as error:
+            raise _told(error) from error
 
     def fill(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """The statement for each row; making a row must not use this database."""
-        with self._turn:
-            self._connection.executemany(statement, rows)
+        try:
+            with self._lock:
+                self._connection.executemany(statement, rows)
+        except sqlite3.OperationalError as error:
+            raise _told(error) from error
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """All rows of a query that has few."""
-        with self._turn:
-            return self._connection.execute(statement, values).fetchall()
+        try:
+            with self._lock:
+                return self._connection.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            raise _told(error) from error
 
     def read(self, statement: str, *values: Any) -> Iterator[Any]:
         """The rows of a query, some at a time: others may use the database meanwhile."""
-        with self._turn:
-            cursor = self._connection.execute(statement, values)
-        rows: list[Any] = [None]
-        while rows:
-            with self._turn:
+        try:
+            with self._lock:
+                cursor = self._connection.execute(statement, values)
                 rows = cursor.fetchmany(_ROWS_AT_ONCE)
-            yield from rows
+            while rows:
+                yield from rows
+                with self._lock:
+                    rows = cursor.fetchmany(_ROWS_AT_ONCE)
+        except sqlite3.OperationalError as error:
+            raise _told(error) from error
 
 
-class _Turn:
-    """One at a time; what SQLite has to say about the disk is said for people."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._lock.release()
-        if isinstance(error, sqlite3.OperationalError):
-            todo = "free some room in it or set TMPDIR"
-            raise OSError(f"the folder for temporary files cannot be used: {error}; {todo}") from error
+def _told(error: sqlite3.OperationalError) -> OSError:
+    """What SQLite has to say about the disk, for people."""
+    todo = "free some room in it or set TMPDIR"
+    return OSError(f"the folder for temporary files cannot be used: {error}; {todo}")
 
 
 class Seen:

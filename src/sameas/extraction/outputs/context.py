@@ -79,8 +79,13 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def made(self, kind: str, *parts: str) -> str:
         """A stable IRI for something that has no name of its own, from what it is made of."""
+        return f"{self.base}{kind}-{self.digest(*parts)}"
+
+    @staticmethod
+    def digest(*parts: str) -> str:
+        """What such an IRI ends with."""
         joined = "".join([f"{len(part)}:{part}" for part in parts]).encode("utf-8", "surrogatepass")
-        return f"{self.base}{kind}-{hashlib.sha256(joined).hexdigest()[:24]}"
+        return hashlib.sha256(joined).hexdigest()[:24]
 
 
 def document_iri(base: str, text_hash: str) -> str:

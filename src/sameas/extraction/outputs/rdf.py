@@ -9,15 +9,16 @@ that it can be added to what a run has written.
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from sameas.extraction.graph.model import Entity, Evidence, Graph, Relation
 from sameas.extraction.graph.scratch import Seen
 from sameas.extraction.outputs.about import about_document, write_about
 from sameas.extraction.outputs.context import OutputContext, Writable
+from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
 
 if TYPE_CHECKING:
-    from pyoxigraph import Literal, NamedNode, Quad, Triple
+    from pyoxigraph import Literal
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -36,14 +37,11 @@ PREFIXES = {
 
 def write_turtle(graph: Graph, target: Writable, *, context: OutputContext) -> None:
     """Facts and provenance in one graph."""
-    import pyoxigraph
-
     prefixes = dict(PREFIXES)
     if not any(iri.startswith(context.base) or context.base.startswith(iri) for iri in PREFIXES.values()):
         prefixes[""] = context.base
-    triples = _Statements(context, named=False).all(graph)
-    file = cast("IO[bytes]", _SortedHead(target, lines=len(prefixes)))
-    pyoxigraph.serialize(triples, file, format=pyoxigraph.RdfFormat.TURTLE, prefixes=prefixes)
+    terms = TurtleTerms(prefixes)
+    write_lines(_Statements(context, terms).all(graph), target, terms=terms)
     write_about(graph, target, context=context)
 
 
@@ -51,7 +49,7 @@ def write_jsonld(graph: Graph, target: Writable, *, context: OutputContext) -> N
     """Facts in a named graph, provenance beside it."""
     import pyoxigraph
 
-    statements = _Statements(context, named=True)
+    statements = _Statements(context, _QuadTerms(), graph=context.graph)
     quads = chain(statements.all(graph), statements.about(graph))
     pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.JSON_LD)
 
@@ -60,52 +58,49 @@ def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> N
     """Facts in a named graph, provenance beside it."""
     import pyoxigraph
 
-    statements = _Statements(context, named=True)
+    statements = _Statements(context, _QuadTerms(), graph=context.graph)
     quads = chain(statements.all(graph), statements.about(graph))
     pyoxigraph.serialize(quads, cast("IO[bytes]", target), format=pyoxigraph.RdfFormat.N_QUADS)
 
 
-class _SortedHead:
-    """Passes on what is written, its first lines sorted.
+class _Terms(Protocol):
+    """How terms and statements are made."""
 
-    The serialiser keeps prefixes in a hash table, so their order differs from process to process.
-    """
+    def node(self, iri: str) -> Any: ...
 
-    def __init__(self, target: Writable, *, lines: int) -> None:
-        self._target = target
-        self._lines = lines
-        self._head = b""
+    def literal(self, text: str, datatype: str = "") -> Any: ...
 
-    def write(self, data: bytes, /) -> int:
-        if self._lines:
-            self._head += data
-            if self._head.count(b"\n") >= self._lines:
-                *head, rest = self._head.split(b"\n", self._lines)
-                self._target.write(b"\n".join([*sorted(head), rest]))
-                self._lines = 0
-        else:
-            self._target.write(data)
-        return len(data)
+    def statement(self, subject: Any, predicate: Any, value: Any, *graph: Any) -> Any: ...
 
-    def flush(self) -> None:
-        """Nothing is held back once the first lines are complete."""
+
+class _QuadTerms:
+    """The terms of pyoxigraph."""
+
+    def __init__(self) -> None:
+        import pyoxigraph
+
+        self.node = pyoxigraph.NamedNode
+        self.statement = pyoxigraph.Quad
+        self._literal = pyoxigraph.Literal
+
+    def literal(self, text: str, datatype: str = "") -> "Literal":
+        return self._literal(text, datatype=self.node(datatype)) if datatype else self._literal(text)
 
 
 class _Statements:
-    """Makes the statements of a graph, in their one order."""
+    """Makes the statements of a graph, in their one order. `graph` is where facts are, if they are apart from what is
+    said about them.
+    """
 
-    def __init__(self, context: OutputContext, *, named: bool) -> None:
-        import pyoxigraph
-
-        self._node = pyoxigraph.NamedNode
-        self._literal = pyoxigraph.Literal
-        self._statement = pyoxigraph.Quad if named else pyoxigraph.Triple
+    def __init__(self, context: OutputContext, terms: _Terms, *, graph: str = "") -> None:
+        self._node = terms.node
+        self._literal = terms.literal
+        self._statement = terms.statement
         self._context = context
-        # Where facts are, if they are apart from what is said about them.
-        self._facts = (pyoxigraph.NamedNode(context.graph),) if named else ()
-        self._named = named
+        self._facts = (terms.node(graph),) if graph else ()
+        self._named = bool(graph)
         self._terms = {
-            name: pyoxigraph.NamedNode(iri)
+            name: terms.node(iri)
             for name, iri in {
                 "type": RDF + "type",
                 "label": RDFS + "label",
@@ -140,16 +135,14 @@ class _Statements:
             }.items()
         }
         # An ontology's terms, which nearly every statement has.
-        self._term = lru_cache(maxsize=1024)(pyoxigraph.NamedNode)
+        self._term = lru_cache(maxsize=1024)(terms.node)
         self._document = context.document
-        self._document_node = pyoxigraph.NamedNode(context.document)
-        self._run_node = pyoxigraph.NamedNode(context.run)
-        self._integer = pyoxigraph.NamedNode(XSD + "nonNegativeInteger")
-        self._decimal = pyoxigraph.NamedNode(XSD + "decimal")
+        self._document_node = terms.node(context.document)
+        self._run_node = terms.node(context.run)
         self._described = Seen()
 
     def all(self, graph: Graph) -> Iterator[Any]:
-        """Quads, or triples where there is no named graph."""
+        """All that a run has to say."""
         yield from self._run()
         for entity in graph.entities:
             yield from self._entity(entity)
@@ -161,20 +154,19 @@ class _Statements:
         for one in about_document(graph, self._context):
             prefix, _, name = one.predicate.partition(":")
             predicate = self._term(PREFIXES[prefix] + name)
-            value: NamedNode | Literal
             if one.kind == "iri":
                 value = self._node(one.value)
             else:
                 value = self._text(one.value, datatype="" if one.kind == "text" else XSD + one.kind)
             yield self._statement(self._node(one.subject), predicate, value)
 
-    def _say(self, subject: "NamedNode", term: str, value: "NamedNode | Literal") -> "Quad | Triple":
+    def _say(self, subject: Any, term: str, value: Any) -> Any:
         return self._statement(subject, self._terms[term], value)
 
-    def _fact(self, subject: "NamedNode", predicate: "NamedNode", value: "NamedNode | Literal") -> "Quad | Triple":
+    def _fact(self, subject: Any, predicate: Any, value: Any) -> Any:
         return self._statement(subject, predicate, value, *self._facts)
 
-    def _run(self) -> Iterator["Quad | Triple"]:
+    def _run(self) -> Iterator[Any]:
         context, terms = self._context, self._terms
         run, agent = self._run_node, self._node(context.agent)
         yield self._say(run, "type", terms["Activity"])
@@ -194,7 +186,7 @@ class _Statements:
         if context.text_hash:
             yield self._say(self._document_node, "identifier", self._literal(f"sha256-{context.text_hash}"))
 
-    def _entity(self, entity: Entity) -> Iterator["Quad | Triple"]:
+    def _entity(self, entity: Entity) -> Iterator[Any]:
         terms = self._terms
         node = self._node(self._context.entity(entity.id))
         for type_iri in entity.types:
@@ -212,11 +204,10 @@ class _Statements:
             yield self._say(note, "body", node)
             yield from self._target(note, mention)
 
-    def _relation(self, relation: Relation) -> Iterator["Quad | Triple"]:
+    def _relation(self, relation: Relation) -> Iterator[Any]:
         terms = self._terms
         subject = self._node(self._context.entity(relation.subject))
         predicate = self._term(relation.predicate)
-        value: NamedNode | Literal
         if relation.value is None:
             value = self._node(self._context.entity(relation.object))
         else:
@@ -231,32 +222,33 @@ class _Statements:
             yield self._say(statement, "unit", self._literal(relation.value.unit))
         yield self._say(statement, "status", self._literal(relation.status))
         confidence = format(round(relation.confidence, 4), "f").rstrip("0").rstrip(".")
-        yield self._say(statement, "confidence", self._literal(confidence, datatype=self._decimal))
+        yield self._say(statement, "confidence", self._literal(confidence, XSD + "decimal"))
         yield self._say(statement, "generated", self._run_node)
         for evidence in relation.evidence:
             yield from self._target(statement, evidence)
 
-    def _target(self, owner: "NamedNode", evidence: Evidence) -> Iterator["Quad | Triple"]:
+    def _target(self, owner: Any, evidence: Evidence) -> Iterator[Any]:
         context, terms = self._context, self._terms
         place = (str(evidence.start), str(evidence.end))
-        target = self._node(context.made("target", self._document, *place))
+        named = context.digest(self._document, *place)
+        target = self._node(f"{context.base}target-{named}")
         yield self._say(owner, "target", target)
         # Several things can rest on the same characters: the place is described once.
         if not self._described.is_new(evidence.start, evidence.end):
             return
         yield self._say(target, "type", terms["SpecificResource"])
         yield self._say(target, "source", self._document_node)
-        position = self._node(context.made("position", self._document, *place))
-        quote = self._node(context.made("quote", self._document, *place))
+        position = self._node(f"{context.base}position-{named}")
+        quote = self._node(f"{context.base}quote-{named}")
         yield self._say(target, "selector", position)
         yield self._say(target, "selector", quote)
         yield self._say(position, "type", terms["Position"])
-        yield self._say(position, "start", self._literal(place[0], datatype=self._integer))
-        yield self._say(position, "end", self._literal(place[1], datatype=self._integer))
+        yield self._say(position, "start", self._literal(place[0], XSD + "nonNegativeInteger"))
+        yield self._say(position, "end", self._literal(place[1], XSD + "nonNegativeInteger"))
         yield self._say(quote, "type", terms["Quote"])
         yield self._say(quote, "exact", self._text(evidence.text))
 
-    def _text(self, text: str, *, datatype: str = "") -> "Literal":
+    def _text(self, text: str, *, datatype: str = "") -> Any:
         # A lone surrogate cannot be written in UTF-8.
-        clean = text.encode("utf-8", "replace").decode("utf-8")
-        return self._literal(clean, datatype=self._node(datatype)) if datatype else self._literal(clean)
+        clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+        return self._literal(clean, datatype)

@@ -5,14 +5,14 @@ Rule: relations and their evidence lie in a scratch database, so that memory doe
 is in memory only while somebody looks at it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import msgspec
 
 from sameas.extraction.graph.model import Claim, Evidence, Rejection, RejectionCode, Relation, Value
 from sameas.extraction.graph.rejections import Ledger
-from sameas.extraction.graph.resolution import Resolution
+from sameas.extraction.graph.resolution import EntitiesThere, Resolution
 from sameas.extraction.graph.scratch import Scratch
 from sameas.extraction.pipeline.stages.grounded import ChunkSupport, Supported
 from sameas.extraction.text.document import Span
@@ -64,13 +64,18 @@ class AssembledRelations(Collection[Relation]):
         self._scratch = Scratch(*_TABLES)
         self.evidence_count = 0
 
-    def add(self, relation: Relation, claim: Claim, evidence: Evidence) -> None:
-        """The relation once more, on this evidence."""
-        triple, written = relation.triple, "" if relation.value is None else relation.value.written
-        self._scratch.do(_SAY, *triple, written, relation.status, relation.confidence, relation.confidence_from)
-        ends = (claim.subject.start, claim.subject.end, claim.object.start, claim.object.end)
-        self._scratch.do(_SUPPORT, evidence.start, evidence.end, evidence.text, *ends, *triple)
-        self.evidence_count += 1
+    def add(self, said: Iterable[tuple[Relation, Claim, Evidence]]) -> None:
+        """These relations once more, each on its evidence; the places are those of the text."""
+        heads, places = [], []
+        for relation, claim, evidence in said:
+            triple, written = relation.triple, "" if relation.value is None else relation.value.written
+            heads.append((*triple, written, relation.status, relation.confidence, relation.confidence_from))
+            subject, target = claim.subject, claim.object
+            ends = (subject.start, subject.end, target.start, target.end)
+            places.append((evidence.start, evidence.end, evidence.text, *ends, *triple))
+        self._scratch.fill(_SAY, heads)
+        self._scratch.fill(_SUPPORT, places)
+        self.evidence_count += len(places)
 
     def __len__(self) -> int:
         ((count,),) = self._scratch.rows("SELECT count(*) FROM relation")
@@ -105,35 +110,50 @@ def assemble(
     relations = AssembledRelations()
     for chunk, start in zip(support, starts, strict=True):
         ledger.add(chunk.rejected, start=start)
-        for one in chunk.supported:
-            claim = one.grounded.claim.shifted(start)
-            evidence = Evidence(one.evidence.start + start, one.evidence.end + start, one.evidence.text)
-            relation = _relation(claim, one, resolution)
-            if isinstance(relation, Relation):
-                relations.add(relation, claim, evidence)
-            else:
-                ledger.add([_refused(claim, evidence, relation)])
+        relations.add(_relations(chunk.supported, start, resolution, ledger))
     return relations
 
 
-def _relation(claim: Claim, one: Supported, resolution: Resolution) -> Relation | RejectionCode:
+def _relations(
+    supported: Sequence[Supported], start: int, resolution: Resolution, ledger: Ledger
+) -> Iterator[tuple[Relation, Claim, Evidence]]:
+    claims = [one.grounded.claim.shifted(start) for one in supported]
+    ends = [end for claim in claims for end in (claim.subject, claim.object)]
+    there = resolution.entities_between(
+        min((end.start for end in ends), default=0), max((end.end for end in ends), default=0)
+    )
+    for one, claim in zip(supported, claims, strict=True):
+        evidence = Evidence(one.evidence.start + start, one.evidence.end + start, one.evidence.text)
+        relation = _relation(claim, one, there)
+        if isinstance(relation, Relation):
+            yield relation, claim, evidence
+        else:
+            ledger.add([_refused(claim, evidence, relation)])
+
+
+def _relation(claim: Claim, one: Supported, there: EntitiesThere) -> Relation | RejectionCode:
     end = claim.object
-    subject = resolution.entity_at((claim.subject.start, claim.subject.end), form=claim.subject.form)
+    subject = there.at((claim.subject.start, claim.subject.end), form=claim.subject.form)
     if subject is None:
         return "unresolved_end"
-    head = Relation(
+    target, value = "", None
+    if end.kind == "literal":
+        value = Value(end.value, end.datatype, end.unit, end.form)
+    else:
+        target = there.at((end.start, end.end), form=end.form) or ""
+        if not target:
+            return "unresolved_end"
+        if target == subject:
+            return "self_relation"
+    return Relation(
         subject,
         claim.predicate,
+        target,
+        value,
         status=one.grounded.status,
         confidence=claim.confidence,
         confidence_from=claim.confidence_from,
     )
-    if end.kind == "literal":
-        return msgspec.structs.replace(head, value=Value(end.value, end.datatype, end.unit, end.form))
-    target = resolution.entity_at((end.start, end.end), form=end.form)
-    if target is None:
-        return "unresolved_end"
-    return "self_relation" if target == subject else msgspec.structs.replace(head, object=target)
 
 
 def _refused(claim: Claim, evidence: Evidence, code: RejectionCode) -> Rejection:

@@ -6,6 +6,7 @@ import json
 import warnings
 import xml.etree.ElementTree as ET
 
+import pyoxigraph
 import pytest
 import rdflib
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.extraction.outputs import FORMATS, OutputContext, OutputFormat, render
+from sameas.extraction.outputs.rdf import OWL, PREFIXES, RDF
+from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
 from sameas.extraction.text.document import Span
 from tests.unit.extraction.cypher import Token, tokenize
 
@@ -211,3 +214,58 @@ def test_a_document_is_known_by_its_text_and_not_by_its_run() -> None:
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(ValueError, match="turtle"):
         render(KnowledgeGraph(), to="word", context=CONTEXT)  # type: ignore[arg-type]
+
+
+@given(
+    text=st.text(),
+    datatype=st.sampled_from(["", *(f"{XSD}{name}" for name in ("string", "integer", "decimal", "date"))]),
+)
+def test_turtle_writes_a_literal_as_the_serialiser_does(text: str, datatype: str) -> None:
+    clean = text.encode("utf-8", "replace").decode()
+    terms = TurtleTerms(PREFIXES)
+    literal = (
+        pyoxigraph.Literal(clean, datatype=pyoxigraph.NamedNode(datatype)) if datatype else pyoxigraph.Literal(clean)
+    )
+    node = pyoxigraph.NamedNode("urn:x")
+    lines = [("<urn:x>", "<urn:x>", terms.literal(clean, datatype))]
+    assert _written(lines, terms) == _serialised([pyoxigraph.Triple(node, node, literal)])
+
+
+@pytest.mark.parametrize(
+    "iri",
+    [
+        OWL + "Thing",
+        OWL,
+        OWL + "a.b",
+        OWL + "-x",
+        OWL + "x/y",
+        OWL + "é",
+        OWL + "x%20y",
+        OWL + "a~b",
+        "urn:a:b",
+        RDF + "type",
+    ],
+)
+def test_turtle_writes_an_iri_as_the_serialiser_does(iri: str) -> None:
+    terms = TurtleTerms(PREFIXES)
+    node = pyoxigraph.NamedNode(iri)
+    said = terms.node(iri)
+    triples = [pyoxigraph.Triple(node, node, node), pyoxigraph.Triple(node, node, pyoxigraph.Literal("x"))]
+    assert _written([(said, said, said), (said, said, '"x"')], terms) == _serialised(triples)
+
+
+def test_turtle_refuses_an_iri_that_is_none() -> None:
+    with pytest.raises(ValueError, match="IRI"):
+        TurtleTerms(PREFIXES).node("no iri")
+
+
+def _written(lines: list[tuple[str, str, str]], terms: TurtleTerms) -> list[bytes]:
+    whole = io.BytesIO()
+    write_lines(lines, whole, terms=terms)
+    return sorted(whole.getvalue().split(b"\n"))
+
+
+def _serialised(triples: list[pyoxigraph.Triple]) -> list[bytes]:
+    # The order of the prefixes differs from process to process.
+    whole = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.TURTLE, prefixes=PREFIXES)
+    return sorted(whole.split(b"\n"))

@@ -2,6 +2,7 @@
 
 import codecs
 import mimetypes
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,15 +38,22 @@ _HEAD = 4096
 
 def readable_files(folder: Path) -> Iterator[Path]:
     """The files of a folder and its folders that can be read, hidden ones and links left out."""
-    for path in folder.rglob("*"):
-        inside = path.relative_to(folder).parts
-        if path.is_symlink() or not path.is_file() or any(part.startswith(".") for part in inside):
-            continue
-        try:
-            guess_media_type(path.name)
-        except UnsupportedDocumentError:
-            continue
-        yield path
+    for place, folders, files in os.walk(folder, onerror=_raise_unless_gone):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(place, name) for name in files if not name.startswith(".")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            try:
+                guess_media_type(path.name)
+            except UnsupportedDocumentError:
+                continue
+            yield path
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    # Others may empty a folder while it is looked through, and keep some of it to themselves.
+    if not isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
+        raise error
 
 
 def guess_media_type(name: str, *, data: bytes = b"") -> str:

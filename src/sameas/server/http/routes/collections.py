@@ -114,7 +114,7 @@ async def add_documents(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     wish = msgspec.json.decode(asked.body, type=NewDocuments)
     options = msgspec.json.encode(ReadingOptions(extractor=wish.extractor, model=wish.model)).decode()
-    contents = [(_source(one), _content(one)) for one in wish.documents]
+    contents = [(_source(one, content), content) for one in wish.documents for content in (_content(one),)]
 
     def work(collection: Collection) -> SyncState:
         for source, content in contents:
@@ -419,9 +419,9 @@ def _text(text: str | None) -> str:
     return text
 
 
-def _source(one: NewDocument) -> Source:
+def _source(one: NewDocument, content: bytes) -> Source:
     texts = {name: _text(getattr(one, name)) for name in ("name", "path", "title", "media_type", "source_time")}
-    return Source(**texts, size=len(one.text or one.content_base64 or ""))
+    return Source(**texts, size=len(content))
 
 
 def _content(one: NewDocument) -> bytes:

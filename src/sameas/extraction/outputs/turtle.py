@@ -1,0 +1,102 @@
+"""Turtle, written as text: a run's graph has a dozen statements for each place, and a serialiser's objects cost more
+than what they say.
+
+Rule: the bytes are those of the serialiser of pyoxigraph. What is not plainly a name after a prefix, or a text, is
+written by it, so that it alone escapes, and refuses an IRI that is none.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from sameas.extraction.outputs.context import Writable
+
+_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
+_NUMBER = "http://www.w3.org/2001/XMLSchema#nonNegativeInteger"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*\Z")
+_PLAIN_TEXT = re.compile(r"[^\x00-\x1f\"\\\x7f-\uffff]*\Z")
+_PIECES_AT_ONCE = 4096
+_HEAD = "<urn:x> <urn:x> "
+
+Line = tuple[str, str, str]
+"""Subject, predicate and object as they are written."""
+
+
+class TurtleTerms:
+    """Terms as Turtle writes them, with these prefixes."""
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        self._prefixes = dict(prefixes)
+        self._names = {iri: name for name, iri in prefixes.items()}
+        self._whole = lru_cache(maxsize=4096)(self._serialized_node)
+        self._typed = lru_cache(maxsize=4096)(self._serialized_literal)
+        self._number = self.node(_NUMBER)
+
+    @property
+    def head(self) -> bytes:
+        return "".join(sorted(f"@prefix {name}: <{iri}> .\n" for name, iri in self._prefixes.items())).encode()
+
+    def node(self, iri: str) -> str:
+        cut = max(iri.rfind("#"), iri.rfind("/"), iri.rfind(":")) + 1
+        name, last = self._names.get(iri[:cut]), iri[cut:]
+        if name is None or not _PLAIN_NAME.match(last):
+            return self._whole(iri)
+        return f"{name}:{last}"
+
+    def literal(self, text: str, datatype: str = "") -> str:
+        if datatype == _NUMBER and text.isascii() and text.isdigit():
+            return f'"{text}"^^{self._number}'
+        if datatype not in ("", _STRING):
+            return self._typed(text, datatype)
+        return f'"{text}"' if _PLAIN_TEXT.match(text) else self._serialized_literal(text, datatype)
+
+    @staticmethod
+    def statement(subject: str, predicate: str, value: str) -> Line:
+        return subject, predicate, value
+
+    def _serialized_node(self, iri: str) -> str:
+        import pyoxigraph
+
+        return self._serialized(pyoxigraph.NamedNode(iri))
+
+    def _serialized_literal(self, text: str, datatype: str) -> str:
+        import pyoxigraph
+
+        if not datatype:
+            return str(pyoxigraph.Literal(text))
+        return self._serialized(pyoxigraph.Literal(text, datatype=pyoxigraph.NamedNode(datatype)))
+
+    def _serialized(self, term: object) -> str:
+        import pyoxigraph
+
+        any_node = pyoxigraph.NamedNode("urn:x")
+        data = pyoxigraph.serialize(
+            [pyoxigraph.Triple(any_node, any_node, term)],  # type: ignore[arg-type]
+            format=pyoxigraph.RdfFormat.TURTLE,
+            prefixes=self._prefixes,
+        )
+        assert data is not None
+        # A line break inside of a term is escaped: the statement is the last line.
+        return data.decode().removesuffix(" .\n").rpartition("\n")[2].removeprefix(_HEAD)
+
+
+def write_lines(lines: Iterable[Line], target: Writable, *, terms: TurtleTerms) -> None:
+    """The head and the statements; what follows on the same subject, or predicate too, is joined to it."""
+    target.write(terms.head)
+    type_ = terms.node(_TYPE)
+    pieces: list[str] = []
+    subject = predicate = ""
+    for about, said, value in lines:
+        if about != subject:
+            pieces.append(f"{' .' + chr(10) if subject else ''}{about} {'a' if said == type_ else said} {value}")
+        elif said != predicate:
+            pieces.append(f" ;\n\t{'a' if said == type_ else said} {value}")
+        else:
+            pieces.append(f" , {value}")
+        subject, predicate = about, said
+        if len(pieces) >= _PIECES_AT_ONCE:
+            target.write("".join(pieces).encode())
+            pieces.clear()
+    pieces.append(" .\n" if subject else "")
+    target.write("".join(pieces).encode())
