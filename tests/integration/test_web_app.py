@@ -154,7 +154,7 @@ def test_a_slow_run_shows_its_progress_survives_a_reload_and_is_cancelled(browse
         for _ in range(2):
             page.get_by_text("entity extraction").first.wait_for()
             page.locator("mark").first.wait_for()
-            page.get_by_role("tab", name="Things").click()
+            page.get_by_role("tab", name="Entities").click()
             page.locator("[data-entity]").first.wait_for()
             assert 0 < int(page.get_by_role("progressbar").get_attribute("aria-valuenow")) < 100
             page.reload()
@@ -228,7 +228,7 @@ def test_text_graph_and_ontology_show_the_same_thing(browser, service):
         assert marked(page, "Acme GmbH") == ["Acme GmbH"] * 3
         # From the ontology to the things of a class, those below it too.
         page.get_by_role("button", name=re.compile("^organization")).click()
-        page.get_by_role("heading", name="4 things").wait_for()
+        page.get_by_role("heading", name="4 entities").wait_for()
         assert set(marked(page, "")) >= {"北京大学", "חברת אקמה", "Acme GmbH"}
         # A refused claim has its reason.
         page.get_by_role("tab", name="Refused").click()
@@ -238,7 +238,7 @@ def test_text_graph_and_ontology_show_the_same_thing(browser, service):
 
 def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
     key = extract(service)
-    with open_page(browser, show(service, key, min=0, tab="facts")) as page:
+    with open_page(browser, show(service, key, min=0, tab="relations")) as page:
         page.locator("[data-relation]").nth(3).wait_for()
         page.get_by_label("Least confidence").fill("0.75")
         page.wait_for_function("() => document.querySelectorAll('[data-relation]').length === 2")
@@ -249,10 +249,10 @@ def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
         address = page.url
     with open_page(browser, address) as page:
         page.get_by_text("Said here").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         assert page.locator("[data-relation]").count() == 1
-        page.get_by_label("Search things and facts").fill("nothing like it")
-        page.get_by_text("No facts fit").wait_for()
+        page.get_by_label("Search entities and relations").fill("nothing like it")
+        page.get_by_text("No relations fit").wait_for()
 
 
 def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, service):
@@ -273,7 +273,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         queue.press("a")
         queue.get_by_role("heading", name="מיכל כהן works for חברת אקמה").wait_for()
         # What the ontology does not allow is refused, with the reason.
-        page.get_by_role("tab", name="Things").click()
+        page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Anna Stone").click()
         page.get_by_role("button", name="Another class").click()
         dialog = page.get_by_role("dialog")
@@ -295,7 +295,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
               document.querySelector(".text-pane").dispatchEvent(new MouseEvent("mouseup", { bubbles: true }));
             }"""
         )
-        page.get_by_role("button", name="Add a fact from these words").click()
+        page.get_by_role("button", name="Add a relation from these words").click()
         dialog.get_by_text("Bob Miller works for Acme GmbH.").wait_for()
         dialog.get_by_role("combobox", name="Subject").select_option(label="Acme GmbH (company)")
         dialog.get_by_role("combobox", name="Property").select_option(label="founder")
@@ -314,7 +314,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
     assert again != key
     with open_page(browser, show(service, again, tab="decisions")) as page:
         page.get_by_text("does not fit any more").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="founder").nth(1).wait_for()
         assert page.locator("[data-relation]", has_text="Bob Miller").all_inner_texts()[0].startswith("Acme GmbH")
         # Once more from the page itself, with the lexicon.
@@ -333,35 +333,35 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
 
 def test_things_are_merged_split_and_corrected(browser, service):
     key = extract(service, text=STORY + " The end.", document="things.txt")
-    with open_page(browser, show(service, key, min=0, tab="things")) as page:
+    with open_page(browser, show(service, key, min=0, tab="entities")) as page:
         page.locator("[data-entity]", has_text="北京大学").click()
         page.get_by_role("button", name="Merge").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("The thing that stays").select_option(label="Universität Bremen (university)")
+        dialog.get_by_label("The entity that stays").select_option(label="Universität Bremen (university)")
         dialog.get_by_role("button", name="Merge them").click()
         page.get_by_text("Merged.").wait_for()
-        page.get_by_role("tab", name="Things").click()
+        page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Universität Bremen").click()
         page.get_by_text("Also: 北京大学").wait_for()
         page.get_by_role("button", name="Split").click()
         dialog.get_by_role("checkbox").nth(1).check()
-        dialog.get_by_label("Name of the other thing").fill("北京大学")
+        dialog.get_by_label("Name of the other entity").fill("北京大学")
         dialog.get_by_role("button", name="Split it").click()
         page.get_by_text("Split.").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="Bob Miller").click()
         page.get_by_role("button", name="Correct").click()
         dialog.get_by_role("combobox", name="Subject").select_option(label="Anna Stone (person)")
         dialog.get_by_role("button", name="Correct it").click()
         page.get_by_text("Corrected.").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="Anna Stone works for Acme GmbH").wait_for()
 
 
 def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
     left, right = extract(service), extract(service, model="other")
     with open_page(browser, f"{service.url}/#/compare?left={left}&right={right}") as page:
-        page.get_by_text("− 1 fact").wait_for()
+        page.get_by_text("− 1 relation").wait_for()
         assert page.locator(".side-gone").inner_text().endswith("Universität Bremen headquarters Bremen")
         page.get_by_role("button", name="In both").click()
         page.locator(".side-same").nth(2).wait_for()
@@ -431,7 +431,7 @@ def test_every_page_is_for_everybody(browser, service, scheme):
     with open_page(browser, service.url, color_scheme=scheme) as page:
         page.get_by_role("heading", name="Recent runs").wait_for()
         assert violations(page) == []
-        for tab in ("selection", "things", "facts", "refused", "review", "decisions"):
+        for tab in ("selection", "entities", "relations", "refused", "review", "decisions"):
             page.goto(show(service, key, min=0, tab=tab, s="r:1"))
             page.locator("mark").first.wait_for()
             page.get_by_role("tabpanel").wait_for()
@@ -508,7 +508,7 @@ def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
             page.get_by_role("button", name="Graph", exact=True).click()
             page.locator(".canvas canvas").first.wait_for()
             page.get_by_role("button", name="Lists").click()
-            page.get_by_role("tab", name="Things").click()
+            page.get_by_role("tab", name="Entities").click()
             page.locator("[data-entity]").first.wait_for()
             assert violations(page) == []
 
@@ -525,7 +525,7 @@ def test_the_file_of_a_run_opens_without_a_server(browser, service, tmp_path):
         page.get_by_role("heading", name="mailed.txt").wait_for()
         page.locator("mark.overlap").first.click()
         page.get_by_role("heading", name="Bremen", exact=True).wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="founder").click()
         page.locator(".area-text .evidence").first.wait_for()
         page.locator(".canvas[data-settled]").wait_for()

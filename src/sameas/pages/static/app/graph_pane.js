@@ -195,7 +195,7 @@ export function GraphPane({ model, shown, hot, hotRelation, onEntity, onRelation
     if (node && node.x !== undefined) chart.centerAt(node.x, node.y, matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 350);
   }, [hot, hotRelation]);
   return html`<div class="graph-pane">
-    <div class="canvas" ref=${place} role="img" aria-label=${`Graph of ${shown.entities.length} things and ${shown.relations.length} facts; the same is in the lists`}></div>
+    <div class="canvas" ref=${place} role="img" aria-label=${`Graph of ${shown.entities.length} entities and ${shown.relations.length} relations; the same is in the lists`}></div>
     <div class="graph-tools"><button type="button" class="small" onClick=${() => graph.current?.zoomToFit(300, 28)}>Fit</button></div>
     ${left > 0 && html`<p class="graph-note">The ${number(MOST)} most connected are drawn; ${number(left)} more are in the lists.</p>`}
     ${failed && html`<p class="graph-note">The graph cannot be drawn here; the lists have all of it.</p>`}

@@ -50,7 +50,7 @@ function Progress({ run, live, onCancel }) {
   const last = progress.notices.at(-1);
   return html`<section class="card progress" aria-label="Progress">
     <div class="row spread"><strong>${progress.stage ? progress.stage.replaceAll("_", " ") : run.status === "pending" ? "waiting for its turn" : "starting"}</strong>
-      <span class="muted" role="status">${plural(progress.entities.size, "thing")}, ${plural(progress.relations.size, "fact")} so far${progress.cached ? `; ${plural(progress.cached, "chunk")} known from before` : ""}</span></div>
+      <span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${progress.cached ? `; ${plural(progress.cached, "chunk")} known from before` : ""}</span></div>
     <div class="meter" role="progressbar" aria-label="Progress of the run" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent}><span style=${{ inlineSize: `${percent}%` }}></span></div>
     <ol class="stages">${STAGES.map((stage) => {
       const known = progress.stages[stage];
@@ -118,7 +118,7 @@ function RunPage({ params, query }) {
     ${isLive && html`<${Progress} run=${run} live=${live} onCancel=${cancel} />`}
     ${run.status === "failed" && html`<${Notice} kind="bad" title="The run failed">${problem}<//>`}
     ${run.status === "partial" && html`<${Notice} kind="warn" title="Not all of it was done">${problem ?? "Extract again to have the rest done; what is there is kept."}<//>`}
-    <${Workspace} model=${model} query=${query} sideTab=${isLive ? "facts" : "selection"} extra=${review.tabs} actionsFor=${review.actionsFor} onSelectText=${review.onSelectText} />
+    <${Workspace} model=${model} query=${query} sideTab=${isLive ? "relations" : "selection"} extra=${review.tabs} actionsFor=${review.actionsFor} onSelectText=${review.onSelectText} />
     ${review.dialog}
     ${dialog === "download" && html`<${Downloads} run=${run} hasDecisions=${view.decisions.some((one) => one.state === "applied")} onClose=${() => setDialog("")} />`}
   </div>`;

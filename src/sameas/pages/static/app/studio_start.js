@@ -69,8 +69,8 @@ function Recent() {
     { label: "Status", render: (run) => html`<${Status} status=${run.status} />` },
     { label: "Ontology", render: (run) => run.ontologyNames?.[0] ?? run.ontologyId },
     { label: "Extractor", render: (run) => run.extractor.name },
-    { label: "Things", number: true, render: (run) => number(run.entityCount) },
-    { label: "Facts", number: true, render: (run) => number(run.relationCount) },
+    { label: "Entities", number: true, render: (run) => number(run.entityCount) },
+    { label: "Relations", number: true, render: (run) => number(run.relationCount) },
     { label: "Took", number: true, render: (run) => duration(run.durationMs) },
     { label: "When", render: (run) => when(run.startedAt) },
     { label: "Key", render: (run) => html`<${Key} value=${run.idempotencyKey} />` },
@@ -156,7 +156,7 @@ function Start({ query: address }) {
   };
   return html`<div class="page">
     <div class="hero"><h1>Turn a text into a graph</h1>
-      <p class="muted">Every thing and every fact is tied to the words that say it, and nothing gets in that your ontology does not allow.</p></div>
+      <p class="muted">Every entity and every relation is tied to the words that say it, and nothing gets in that your ontology does not allow.</p></div>
     <form class="start" onSubmit=${start}>
       <${DropZone} label="The document" onFiles=${take}><div class="card stack">
         <div class="row spread"><label class="label" for="source">Text</label>
