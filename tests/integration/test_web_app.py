@@ -1,5 +1,6 @@
 """The web app in a real browser: from an empty page to a downloaded graph, and everything that may go wrong on the way."""
 
+import base64
 import io
 import json
 import re
@@ -8,8 +9,9 @@ import httpx
 import pytest
 
 from sameas.server.authentication import open_entry
-from tests.integration.model_path import ORACLE, document
+from tests.integration.model_path import ORACLE, document, facts
 from tests.servers.browser import open_browser, open_page, violations
+from tests.servers.model_oracle import Oracle
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.text.test_inputs import pdf_of
 from tests.unit.server.house import LONG, REQUEST, SLOW, TURTLE, Hold, running, settings_for
@@ -112,6 +114,19 @@ def test_a_newcomer_goes_from_an_empty_page_to_a_downloaded_graph(browser, servi
         assert "company#worksFor" in graph
 
 
+def drop(page, files):
+    """Files from outside, let go over the page."""
+    given = [[name, base64.b64encode(data).decode()] for name, data in files.items()]
+    page.evaluate(
+        """given => {
+          const files = new DataTransfer();
+          for (const [name, data] of given) files.items.add(new File([Uint8Array.from(atob(data), c => c.charCodeAt(0))], name));
+          document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true }));
+        }""",
+        given,
+    )
+
+
 def test_files_are_read_where_they_are_dropped(browser, service):
     docx = pytest.importorskip("docx")
     document, whole = docx.Document(), io.BytesIO()
@@ -129,16 +144,13 @@ def test_files_are_read_where_they_are_dropped(browser, service):
             choose.set_input_files(files=[{"name": name, "mimeType": "", "buffer": data}])
             page.wait_for_function("said => document.getElementById('source').value.endsWith(said)", arg=said)
             assert "alert" not in text.input_value()
-        # Dropped, not chosen: a text and an ontology at once.
-        page.evaluate(
-            """turtle => {
-              const files = new DataTransfer();
-              files.items.add(new File(["Dropped words."], "c.txt"));
-              files.items.add(new File([turtle], "dropped.ttl"));
-              document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true }));
-            }""",
-            TURTLE.decode(),
-        )
+        # Dropped, not chosen: each kind of document, and a text with an ontology at once.
+        for name, (data, said) in files.items():
+            text.fill("")
+            drop(page, {name: data})
+            page.wait_for_function("said => document.getElementById('source').value.endsWith(said)", arg=said)
+            assert page.get_by_label("Name of the document").input_value() == name
+        drop(page, {"c.txt": b"Dropped words.", "dropped.ttl": TURTLE})
         page.wait_for_function("() => document.getElementById('source').value === 'Dropped words.'")
         page.get_by_text("The ontology dropped is registered.").wait_for()
         choose.set_input_files(files=[{"name": "d.pdf", "mimeType": "", "buffer": b"%PDF-1.7 no more"}])
@@ -178,6 +190,17 @@ def test_the_limits_of_a_model_are_told_while_a_run_waits(browser, tmp_path):
         page.get_by_text("no more requests").wait_for()
         page.get_by_role("button", name="Cancel the run").click()
         page.get_by_text("Not all of it was done").wait_for()
+
+
+def test_a_budget_that_runs_out_is_told_while_the_run_goes_on(browser, tmp_path):
+    slow = Oracle(facts, delay=0.2)
+    with ModelServer(slow) as model, running(tmp_path, models=model.address("tiny")) as limited:
+        params = {"extractor": "model", "model": "compatible:tiny", "maxTokens": 6_000}
+        request = {"text": document(20), "ontologyId": "company", "extractionParams": params}
+        answer = limited.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        with open_page(browser, show(limited, answer.json()["idempotencyKey"])) as page:
+            page.locator(".progress .notice", has_text="budget").wait_for()
+            page.get_by_text("Not all of it was done").wait_for()
 
 
 def test_a_new_version_of_an_ontology_is_asked_for(browser, service):
@@ -253,6 +276,58 @@ def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
         assert page.locator("[data-relation]").count() == 1
         page.get_by_label("Search entities and relations").fill("nothing like it")
         page.get_by_text("No relations fit").wait_for()
+
+
+def test_classes_and_statuses_narrow_text_graph_and_lists(browser, service):
+    key = extract(service, text=f"To be narrowed. {STORY}", document="narrowed.txt")
+    relations, entities = "() => document.querySelectorAll('[data-relation]').length === {}", (
+        "() => document.querySelectorAll('[data-entity]').length === {}"
+    )
+    with open_page(browser, show(service, key, min=0, tab="relations")) as page:
+        page.locator("[data-relation]").nth(3).wait_for()
+        page.get_by_role("combobox", name="Class").select_option(label="city (1)")
+        page.wait_for_function(relations.format(1))
+        assert "Bremen" in page.locator("[data-relation]").inner_text()
+        page.get_by_role("tab", name="Entities").click()
+        page.wait_for_function(entities.format(1))
+        assert set(page.locator("mark").all_inner_texts()) == {"Bremen"}
+        page.get_by_role("img", name="Graph of 1 entities").wait_for()
+        # A class has what is below it.
+        page.get_by_role("combobox", name="Class").select_option(label="organization (4)")
+        page.wait_for_function(entities.format(4))
+        page.get_by_role("combobox", name="Class").select_option(label="Every class")
+        page.get_by_role("tab", name="Review").click()
+        page.get_by_role("group", name="Review queue").get_by_role("button", name="Accept").click()
+        page.get_by_text("Accepted.").first.wait_for()
+        page.get_by_role("tab", name="Relations").click()
+        for status, count in (("reviewed", 1), ("not reviewed", 3), ("grounded", 4), ("unverified", 0)):
+            page.get_by_role("combobox", name="Status").select_option(label=status)
+            page.wait_for_function(relations.format(count))
+        page.get_by_role("button", name="Clear").click()
+        page.wait_for_function(relations.format(4))
+
+
+def test_a_run_is_downloaded_in_every_format(browser, service):
+    key = extract(service, text=f"To be downloaded. {STORY}", document="all.txt")
+    buttons = {
+        "Turtle": (".ttl", "company#founder"),
+        "JSON-LD": (".jsonld", "company#founder"),
+        "N-Quads": (".nq", "company#founder> "),
+        "GraphML": (".graphml", "<graphml"),
+        "CSV": (".csv", "Anna Stone"),
+        "Cypher": (".cypher", "MERGE"),
+        "JSON .json": (".json", '"entities"'),
+        "One HTML file": (".html", "<!doctype html>"),
+    }
+    with open_page(browser, show(service, key)) as page:
+        page.get_by_role("button", name="Download").click()
+        dialog = page.get_by_role("dialog")
+        assert dialog.locator(".downloads button").count() == len(buttons)
+        for name, (suffix, part) in buttons.items():
+            with page.expect_download() as download:
+                dialog.get_by_role("button", name=name).click()
+            assert download.value.suggested_filename == f"all{suffix}"
+            assert part in download.value.path().read_text()
 
 
 def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, service):
@@ -439,11 +514,37 @@ def test_every_page_is_for_everybody(browser, service, scheme):
         page.goto(f"{service.url}/#/compare?left={key}&right={key}")
         page.locator(".summary").wait_for()
         assert violations(page) == []
-        page.goto(show(service, key))
-        page.locator("mark").first.wait_for()
-        page.get_by_role("button", name="Download").click()
+        page.goto(f"{service.url}/docs")
+        page.get_by_text("/api/v1/extract", exact=True).wait_for()
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_dialog_of_a_run_is_for_everybody(browser, service, scheme):
+    key = extract(service)
+    acme = entity(service, key, "Acme GmbH")["id"]
+    opened = {
+        "Download": show(service, key),
+        "Correct": show(service, key, min=0, s="r:1", tab="selection"),
+        "Another class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Merge": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Split": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Add it after all": show(service, key, min=0, s="x:0", tab="selection"),
+    }
+    with open_page(browser, service.url, color_scheme=scheme) as page:
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
+        changed = TURTLE.replace(b'"sodium"@en', b'"soda"@en')
+        page.get_by_label("Add an ontology").set_input_files(
+            files=[{"name": "company.ttl", "mimeType": "", "buffer": changed}]
+        )
         page.get_by_role("dialog").wait_for()
         assert violations(page) == []
+        for name, address in opened.items():
+            page.goto(address)
+            page.reload()
+            page.get_by_role("button", name=name, exact=True).click()
+            page.get_by_role("dialog").wait_for()
+            assert violations(page) == [], name
 
 
 def test_the_start_says_what_is_still_needed(browser, service):

@@ -97,7 +97,7 @@ function Start({ query: address }) {
       setName(view.run.document ?? "");
       setOntology(view.run.ontologyNames?.[0] ?? view.run.ontologyId);
     }, setError);
-  }, [address.from, Boolean(ontologies.data)]);
+  }, [address.from]);
   const models = session.get().models ?? [];
   const choose = (id) => {
     setExtractor(id);
@@ -171,10 +171,11 @@ function Start({ query: address }) {
         <${Field} label="Extractor"><select value=${extractor} onChange=${(event) => choose(event.target.value)}>${EXTRACTORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
         ${extractor === "model" && html`<${Field} label="Model" hint=${models.length ? "" : "This service lists no model: SAMEAS_MODELS names those that it may ask."}><input required value=${model} list="models" placeholder="provider:name" onInput=${(event) => setModel(event.target.value)} />
           <datalist id="models">${models.map((one) => html`<option value=${one} />`)}</datalist><//>`}
+        <button type="submit" class="primary big" disabled=${!isReady || Boolean(busy)}>${busy ? `${busy}…` : "Extract the graph"}</button>
+        ${/* Below the button: what comes late must not move it from under a pointer. */ ""}
+        ${missing.length > 0 && !busy && html`<p class="estimate">Still needed: ${missing.join(" and ")}.</p>`}
         <${Estimate} estimate=${estimate} error=${refusal} />
         <${Failure} error=${error ?? ontologies.error} />
-        ${missing.length > 0 && !busy && html`<p class="estimate">Still needed: ${missing.join(" and ")}.</p>`}
-        <button type="submit" class="primary big" disabled=${!isReady || Boolean(busy)}>${busy ? `${busy}…` : "Extract the graph"}</button>
       </div><//>
     </form>
     <${Recent} />
