@@ -4,14 +4,15 @@ import base64
 import io
 import json
 import re
+from threading import Event, Semaphore
 
 import httpx
 import pytest
 
 from sameas.server.authentication import open_entry
-from tests.integration.model_path import ORACLE, document, facts
+from tests.integration.model_path import ORACLE, document
 from tests.servers.browser import open_browser, open_page, violations
-from tests.servers.model_oracle import Oracle
+from tests.servers.model_script import Step
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.text.test_inputs import pdf_of
 from tests.unit.server.house import LONG, REQUEST, SLOW, TURTLE, Hold, running, settings_for
@@ -192,15 +193,22 @@ def test_the_limits_of_a_model_are_told_while_a_run_waits(browser, tmp_path):
         page.get_by_text("Not all of it was done").wait_for()
 
 
-def test_a_budget_that_runs_out_is_told_while_the_run_goes_on(browser, tmp_path):
-    slow = Oracle(facts, delay=0.2)
-    with ModelServer(slow) as model, running(tmp_path, models=model.address("tiny")) as limited:
-        params = {"extractor": "model", "model": "compatible:tiny", "maxTokens": 6_000}
-        request = {"text": document(20), "ontologyId": "company", "extractionParams": params}
-        answer = limited.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
-        with open_page(browser, show(limited, answer.json()["idempotencyKey"])) as page:
-            page.locator(".progress .notice", has_text="budget").wait_for()
-            page.get_by_text("Not all of it was done").wait_for()
+def test_a_budget_that_is_nearly_spent_is_told_while_the_run_goes_on(browser, tmp_path):
+    went_on, first = Event(), Semaphore(1)
+
+    def reply(call):
+        # The calls after the first wait until somebody has seen what the first one took.
+        gate = None if first.acquire(blocking=False) else went_on
+        return Step(reply=ORACLE(call), usage=(4_000, 90), gate=gate)
+
+    with ModelServer(reply) as model, running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=9_000) as one:
+        params = {"extractor": "model", "concurrency": 1}
+        request = {"text": document(2), "ontologyId": "company", "extractionParams": params}
+        answer = one.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        with open_page(browser, show(one, answer.json()["idempotencyKey"])) as page:
+            page.locator(".progress .notice", has_text="The budget is nearly spent").wait_for()
+            went_on.set()
+            page.get_by_role("button", name="Download").wait_for()
 
 
 def test_a_new_version_of_an_ontology_is_asked_for(browser, service):

@@ -33,8 +33,8 @@ function Difference({ parts, show, empty }) {
 function Side({ label, name, runs, query }) {
   const key = query[name] ?? "", version = query[`${name}Version`] ?? "reviewed";
   return html`<div class="card stack"><${Field} label=${label}><select value=${key} onChange=${(event) => refine({ [name]: event.target.value })}><option value="">Choose a run</option>
-      ${runs.map((run) => html`<option value=${run.idempotencyKey}>${run.document || "a text"} · ${run.extractor.name} · ${run.ontologyNames?.[0] ?? ""} · ${run.startedAt.slice(0, 16).replace("T", " ")} · ${run.idempotencyKey.slice(7, 15)}</option>`)}
-      ${key && !runs.some((run) => run.idempotencyKey === key) && html`<option value=${key}>${key.slice(0, 19)}</option>`}</select><//>
+      ${runs.map((run) => html`<option key=${run.idempotencyKey} value=${run.idempotencyKey} selected=${run.idempotencyKey === key}>${run.document || "a text"} · ${run.extractor.name} · ${run.ontologyNames?.[0] ?? ""} · ${run.startedAt.slice(0, 16).replace("T", " ")} · ${run.idempotencyKey.slice(7, 15)}</option>`)}
+      ${key && !runs.some((run) => run.idempotencyKey === key) && html`<option key=${key} value=${key} selected>${key.slice(0, 19)}</option>`}</select><//>
     <${Field} label="Version"><select value=${version} onChange=${(event) => refine({ [`${name}Version`]: event.target.value })}><option value="reviewed">as reviewed</option><option value="found">as found</option></select><//>
     ${key && html`<a href=${href(`/studio/${key}`, { version: version === "found" ? "found" : "" })}>Open it</a>`}</div>`;
 }
