@@ -201,7 +201,7 @@ def test_a_budget_that_is_nearly_spent_is_told_while_the_run_goes_on(browser, tm
         gate = None if first.acquire(blocking=False) else went_on
         return Step(reply=ORACLE(call), usage=(4_000, 90), gate=gate)
 
-    with ModelServer(reply) as model, running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=9_000) as one:
+    with ModelServer(reply) as model, running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=20_000) as one:
         params = {"extractor": "model", "concurrency": 1}
         request = {"text": document(2), "ontologyId": "company", "extractionParams": params}
         answer = one.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})

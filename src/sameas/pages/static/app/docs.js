@@ -6,6 +6,13 @@ window.SwaggerUIBundle({
   deepLinking: false,
   // Without this it would ask a validator elsewhere.
   validatorUrl: null,
-  // Its groups are right below the title.
-  onComplete: () => document.querySelectorAll("#api h3.opblock-tag").forEach((one) => one.setAttribute("aria-level", "2")),
+  // For those who go by landmarks and headings: its groups are right below the title, and the title is in a place.
+  onComplete() {
+    for (const one of document.querySelectorAll("#api h3.opblock-tag, #api section.models h4")) one.setAttribute("aria-level", "2");
+    for (const [name, label] of [["information", "About this API"], ["scheme", "Servers and credentials"]]) {
+      const part = document.querySelector(`#api .${name}-container`);
+      part?.setAttribute("role", "region");
+      part?.setAttribute("aria-label", label);
+    }
+  },
 });
