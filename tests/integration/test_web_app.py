@@ -604,6 +604,16 @@ def test_on_a_telephone_the_queue_the_place_and_whole_words_are_seen(browser, se
         assert max(row.bounding_box()["height"] for row in page.locator(".table-frame tbody tr").all()) < 150
 
 
+def test_the_tabs_of_a_run_stand_in_one_line_on_a_laptop(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0), viewport={"width": 1280, "height": 800}) as page:
+        tabs = page.get_by_role("tablist", name="Details and lists")
+        tabs.wait_for()
+        assert tabs.get_by_role("tab").count() == 6
+        assert len({tab.bounding_box()["y"] for tab in tabs.get_by_role("tab").all()}) == 1
+        assert tabs.evaluate("list => list.scrollWidth <= list.clientWidth")
+
+
 @pytest.mark.parametrize("width", [360, 2560])
 def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
     key = extract(service)
