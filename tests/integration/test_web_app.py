@@ -201,7 +201,10 @@ def test_a_budget_that_is_nearly_spent_is_told_while_the_run_goes_on(browser, tm
         gate = None if first.acquire(blocking=False) else went_on
         return Step(reply=ORACLE(call), usage=(4_000, 90), gate=gate)
 
-    with ModelServer(reply) as model, running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=20_000) as one:
+    with (
+        ModelServer(reply) as model,
+        running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=20_000) as one,
+    ):
         params = {"extractor": "model", "concurrency": 1}
         request = {"text": document(2), "ontologyId": "company", "extractionParams": params}
         answer = one.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
@@ -288,8 +291,9 @@ def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
 
 def test_classes_and_statuses_narrow_text_graph_and_lists(browser, service):
     key = extract(service, text=f"To be narrowed. {STORY}", document="narrowed.txt")
-    relations, entities = "() => document.querySelectorAll('[data-relation]').length === {}", (
-        "() => document.querySelectorAll('[data-entity]').length === {}"
+    relations, entities = (
+        "() => document.querySelectorAll('[data-relation]').length === {}",
+        ("() => document.querySelectorAll('[data-entity]').length === {}"),
     )
     with open_page(browser, show(service, key, min=0, tab="relations")) as page:
         page.locator("[data-relation]").nth(3).wait_for()

@@ -214,7 +214,13 @@ def test_a_collection_is_downloaded_in_every_format(place, page):
     for _ in ("light", "dark"):
         assert violations(page) == []
         page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
-    parts = {"nq": "company#founder> ", "ttl": "company#founder", "jsonl": '{"entity"', "csv": "Okafor", "html": "<!doctype"}
+    parts = {
+        "nq": "company#founder> ",
+        "ttl": "company#founder",
+        "jsonl": '{"entity"',
+        "csv": "Okafor",
+        "html": "<!doctype",
+    }
     assert dialog.locator(".downloads button").count() == len(parts)
     for suffix, part in parts.items():
         with page.expect_download() as download:

@@ -201,6 +201,18 @@ def test_a_new_version_is_put_after_a_preview_of_what_it_invalidates(console):
         expect(page.get_by_text("None yet.")).to_be_visible()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("path", "button"),
+    [("/keys/record?key=order-0", "Forget…"), ("/ontologies", "Add an ontology…"), ("/collections", "New collection…")],
+)
+def test_dialogs_are_accessible_in_light_and_dark(console, path, button, scheme):
+    with console.open(path, color_scheme=scheme) as page:
+        page.get_by_role("button", name=button).first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        assert violations(page) == []
+
+
 def test_health_names_dependencies_and_settings(console):
     with console.open("/health") as page:
         expect(page.locator(".dependency")).to_have_count(2)
