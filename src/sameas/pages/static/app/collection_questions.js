@@ -18,7 +18,7 @@ function beginning(outline) {
   const [first] = outline.classes;
   const namespace = first ? first.iri.replace(/[^/#]*$/, "") : "";
   const prefixes = `${namespace ? `PREFIX : <${namespace}>\n` : ""}PREFIX rdfs: <${RDFS}>\n\n`;
-  return { namespace, text: `${prefixes}SELECT ?thing ?name WHERE {\n  ?thing rdfs:label ?name .\n}\nORDER BY ?name LIMIT 50` };
+  return { namespace, text: `${prefixes}SELECT ?entity ?name WHERE {\n  ?entity rdfs:label ?name .\n}\nORDER BY ?name LIMIT 50` };
 }
 
 async function answer(id, text) {
