@@ -117,7 +117,9 @@ async def _runs(home: Path) -> tuple[str, str]:
     large = await service.extract(
         "".join(sentences), ontology=ontology, extractor=_ByWord(names, facts), document="large.txt"
     )
-    print(f"a run of {large.metadata.entity_count:,} things and {large.metadata.relation_count:,} facts", flush=True)
+    print(
+        f"a run of {large.metadata.entity_count:,} entities and {large.metadata.relation_count:,} relations", flush=True
+    )
     await store.close()
     return demo.key.key, large.key.key
 

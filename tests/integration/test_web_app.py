@@ -1,8 +1,10 @@
 """The web app in a real browser: from an empty page to a downloaded graph, and everything that may go wrong on the way."""
 
+import base64
 import io
 import json
 import re
+from threading import Event, Semaphore
 
 import httpx
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from sameas.server.authentication import open_entry
 from tests.integration.model_path import ORACLE, document
 from tests.servers.browser import open_browser, open_page, violations
+from tests.servers.model_script import Step
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.text.test_inputs import pdf_of
 from tests.unit.server.house import LONG, REQUEST, SLOW, TURTLE, Hold, running, settings_for
@@ -112,6 +115,19 @@ def test_a_newcomer_goes_from_an_empty_page_to_a_downloaded_graph(browser, servi
         assert "company#worksFor" in graph
 
 
+def drop(page, files):
+    """Files from outside, let go over the page."""
+    given = [[name, base64.b64encode(data).decode()] for name, data in files.items()]
+    page.evaluate(
+        """given => {
+          const files = new DataTransfer();
+          for (const [name, data] of given) files.items.add(new File([Uint8Array.from(atob(data), c => c.charCodeAt(0))], name));
+          document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true }));
+        }""",
+        given,
+    )
+
+
 def test_files_are_read_where_they_are_dropped(browser, service):
     docx = pytest.importorskip("docx")
     document, whole = docx.Document(), io.BytesIO()
@@ -129,16 +145,13 @@ def test_files_are_read_where_they_are_dropped(browser, service):
             choose.set_input_files(files=[{"name": name, "mimeType": "", "buffer": data}])
             page.wait_for_function("said => document.getElementById('source').value.endsWith(said)", arg=said)
             assert "alert" not in text.input_value()
-        # Dropped, not chosen: a text and an ontology at once.
-        page.evaluate(
-            """turtle => {
-              const files = new DataTransfer();
-              files.items.add(new File(["Dropped words."], "c.txt"));
-              files.items.add(new File([turtle], "dropped.ttl"));
-              document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true }));
-            }""",
-            TURTLE.decode(),
-        )
+        # Dropped, not chosen: each kind of document, and a text with an ontology at once.
+        for name, (data, said) in files.items():
+            text.fill("")
+            drop(page, {name: data})
+            page.wait_for_function("said => document.getElementById('source').value.endsWith(said)", arg=said)
+            assert page.get_by_label("Name of the document").input_value() == name
+        drop(page, {"c.txt": b"Dropped words.", "dropped.ttl": TURTLE})
         page.wait_for_function("() => document.getElementById('source').value === 'Dropped words.'")
         page.get_by_text("The ontology dropped is registered.").wait_for()
         choose.set_input_files(files=[{"name": "d.pdf", "mimeType": "", "buffer": b"%PDF-1.7 no more"}])
@@ -154,7 +167,7 @@ def test_a_slow_run_shows_its_progress_survives_a_reload_and_is_cancelled(browse
         for _ in range(2):
             page.get_by_text("entity extraction").first.wait_for()
             page.locator("mark").first.wait_for()
-            page.get_by_role("tab", name="Things").click()
+            page.get_by_role("tab", name="Entities").click()
             page.locator("[data-entity]").first.wait_for()
             assert 0 < int(page.get_by_role("progressbar").get_attribute("aria-valuenow")) < 100
             page.reload()
@@ -178,6 +191,27 @@ def test_the_limits_of_a_model_are_told_while_a_run_waits(browser, tmp_path):
         page.get_by_text("no more requests").wait_for()
         page.get_by_role("button", name="Cancel the run").click()
         page.get_by_text("Not all of it was done").wait_for()
+
+
+def test_a_budget_that_is_nearly_spent_is_told_while_the_run_goes_on(browser, tmp_path):
+    went_on, first = Event(), Semaphore(1)
+
+    def reply(call):
+        # The calls after the first wait until somebody has seen what the first one took.
+        gate = None if first.acquire(blocking=False) else went_on
+        return Step(reply=ORACLE(call), usage=(4_000, 90), gate=gate)
+
+    with (
+        ModelServer(reply) as model,
+        running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=20_000) as one,
+    ):
+        params = {"extractor": "model", "concurrency": 1}
+        request = {"text": document(2), "ontologyId": "company", "extractionParams": params}
+        answer = one.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        with open_page(browser, show(one, answer.json()["idempotencyKey"])) as page:
+            page.locator(".progress .notice", has_text="The budget is nearly spent").wait_for()
+            went_on.set()
+            page.get_by_role("button", name="Download").wait_for()
 
 
 def test_a_new_version_of_an_ontology_is_asked_for(browser, service):
@@ -228,7 +262,7 @@ def test_text_graph_and_ontology_show_the_same_thing(browser, service):
         assert marked(page, "Acme GmbH") == ["Acme GmbH"] * 3
         # From the ontology to the things of a class, those below it too.
         page.get_by_role("button", name=re.compile("^organization")).click()
-        page.get_by_role("heading", name="4 things").wait_for()
+        page.get_by_role("heading", name="4 entities").wait_for()
         assert set(marked(page, "")) >= {"北京大学", "חברת אקמה", "Acme GmbH"}
         # A refused claim has its reason.
         page.get_by_role("tab", name="Refused").click()
@@ -238,7 +272,7 @@ def test_text_graph_and_ontology_show_the_same_thing(browser, service):
 
 def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
     key = extract(service)
-    with open_page(browser, show(service, key, min=0, tab="facts")) as page:
+    with open_page(browser, show(service, key, min=0, tab="relations")) as page:
         page.locator("[data-relation]").nth(3).wait_for()
         page.get_by_label("Least confidence").fill("0.75")
         page.wait_for_function("() => document.querySelectorAll('[data-relation]').length === 2")
@@ -249,10 +283,63 @@ def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
         address = page.url
     with open_page(browser, address) as page:
         page.get_by_text("Said here").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         assert page.locator("[data-relation]").count() == 1
-        page.get_by_label("Search things and facts").fill("nothing like it")
-        page.get_by_text("No facts fit").wait_for()
+        page.get_by_label("Search entities and relations").fill("nothing like it")
+        page.get_by_text("No relations fit").wait_for()
+
+
+def test_classes_and_statuses_narrow_text_graph_and_lists(browser, service):
+    key = extract(service, text=f"To be narrowed. {STORY}", document="narrowed.txt")
+    relations, entities = (
+        "() => document.querySelectorAll('[data-relation]').length === {}",
+        ("() => document.querySelectorAll('[data-entity]').length === {}"),
+    )
+    with open_page(browser, show(service, key, min=0, tab="relations")) as page:
+        page.locator("[data-relation]").nth(3).wait_for()
+        page.get_by_role("combobox", name="Class").select_option(label="city (1)")
+        page.wait_for_function(relations.format(1))
+        assert "Bremen" in page.locator("[data-relation]").inner_text()
+        page.get_by_role("tab", name="Entities").click()
+        page.wait_for_function(entities.format(1))
+        assert set(page.locator("mark").all_inner_texts()) == {"Bremen"}
+        page.get_by_role("img", name="Graph of 1 entities").wait_for()
+        # A class has what is below it.
+        page.get_by_role("combobox", name="Class").select_option(label="organization (4)")
+        page.wait_for_function(entities.format(4))
+        page.get_by_role("combobox", name="Class").select_option(label="Every class")
+        page.get_by_role("tab", name="Review").click()
+        page.get_by_role("group", name="Review queue").get_by_role("button", name="Accept").click()
+        page.get_by_text("Accepted.").first.wait_for()
+        page.get_by_role("tab", name="Relations").click()
+        for status, count in (("reviewed", 1), ("not reviewed", 3), ("grounded", 4), ("unverified", 0)):
+            page.get_by_role("combobox", name="Status").select_option(label=status)
+            page.wait_for_function(relations.format(count))
+        page.get_by_role("button", name="Clear").click()
+        page.wait_for_function(relations.format(4))
+
+
+def test_a_run_is_downloaded_in_every_format(browser, service):
+    key = extract(service, text=f"To be downloaded. {STORY}", document="all.txt")
+    buttons = {
+        "Turtle": (".ttl", "company#founder"),
+        "JSON-LD": (".jsonld", "company#founder"),
+        "N-Quads": (".nq", "company#founder> "),
+        "GraphML": (".graphml", "<graphml"),
+        "CSV": (".csv", "Anna Stone"),
+        "Cypher": (".cypher", "MERGE"),
+        "JSON .json": (".json", '"entities"'),
+        "One HTML file": (".html", "<!doctype html>"),
+    }
+    with open_page(browser, show(service, key)) as page:
+        page.get_by_role("button", name="Download").click()
+        dialog = page.get_by_role("dialog")
+        assert dialog.locator(".downloads button").count() == len(buttons)
+        for name, (suffix, part) in buttons.items():
+            with page.expect_download() as download:
+                dialog.get_by_role("button", name=name).click()
+            assert download.value.suggested_filename == f"all{suffix}"
+            assert part in download.value.path().read_text()
 
 
 def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, service):
@@ -273,7 +360,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         queue.press("a")
         queue.get_by_role("heading", name="מיכל כהן works for חברת אקמה").wait_for()
         # What the ontology does not allow is refused, with the reason.
-        page.get_by_role("tab", name="Things").click()
+        page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Anna Stone").click()
         page.get_by_role("button", name="Another class").click()
         dialog = page.get_by_role("dialog")
@@ -295,7 +382,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
               document.querySelector(".text-pane").dispatchEvent(new MouseEvent("mouseup", { bubbles: true }));
             }"""
         )
-        page.get_by_role("button", name="Add a fact from these words").click()
+        page.get_by_role("button", name="Add a relation from these words").click()
         dialog.get_by_text("Bob Miller works for Acme GmbH.").wait_for()
         dialog.get_by_role("combobox", name="Subject").select_option(label="Acme GmbH (company)")
         dialog.get_by_role("combobox", name="Property").select_option(label="founder")
@@ -314,7 +401,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
     assert again != key
     with open_page(browser, show(service, again, tab="decisions")) as page:
         page.get_by_text("does not fit any more").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="founder").nth(1).wait_for()
         assert page.locator("[data-relation]", has_text="Bob Miller").all_inner_texts()[0].startswith("Acme GmbH")
         # Once more from the page itself, with the lexicon.
@@ -333,35 +420,35 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
 
 def test_things_are_merged_split_and_corrected(browser, service):
     key = extract(service, text=STORY + " The end.", document="things.txt")
-    with open_page(browser, show(service, key, min=0, tab="things")) as page:
+    with open_page(browser, show(service, key, min=0, tab="entities")) as page:
         page.locator("[data-entity]", has_text="北京大学").click()
         page.get_by_role("button", name="Merge").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("The thing that stays").select_option(label="Universität Bremen (university)")
+        dialog.get_by_label("The entity that stays").select_option(label="Universität Bremen (university)")
         dialog.get_by_role("button", name="Merge them").click()
         page.get_by_text("Merged.").wait_for()
-        page.get_by_role("tab", name="Things").click()
+        page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Universität Bremen").click()
         page.get_by_text("Also: 北京大学").wait_for()
         page.get_by_role("button", name="Split").click()
         dialog.get_by_role("checkbox").nth(1).check()
-        dialog.get_by_label("Name of the other thing").fill("北京大学")
+        dialog.get_by_label("Name of the other entity").fill("北京大学")
         dialog.get_by_role("button", name="Split it").click()
         page.get_by_text("Split.").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="Bob Miller").click()
         page.get_by_role("button", name="Correct").click()
         dialog.get_by_role("combobox", name="Subject").select_option(label="Anna Stone (person)")
         dialog.get_by_role("button", name="Correct it").click()
         page.get_by_text("Corrected.").wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="Anna Stone works for Acme GmbH").wait_for()
 
 
 def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
     left, right = extract(service), extract(service, model="other")
     with open_page(browser, f"{service.url}/#/compare?left={left}&right={right}") as page:
-        page.get_by_text("− 1 fact").wait_for()
+        page.get_by_text("− 1 relation").wait_for()
         assert page.locator(".side-gone").inner_text().endswith("Universität Bremen headquarters Bremen")
         page.get_by_role("button", name="In both").click()
         page.locator(".side-same").nth(2).wait_for()
@@ -431,7 +518,7 @@ def test_every_page_is_for_everybody(browser, service, scheme):
     with open_page(browser, service.url, color_scheme=scheme) as page:
         page.get_by_role("heading", name="Recent runs").wait_for()
         assert violations(page) == []
-        for tab in ("selection", "things", "facts", "refused", "review", "decisions"):
+        for tab in ("selection", "entities", "relations", "refused", "review", "decisions"):
             page.goto(show(service, key, min=0, tab=tab, s="r:1"))
             page.locator("mark").first.wait_for()
             page.get_by_role("tabpanel").wait_for()
@@ -439,11 +526,37 @@ def test_every_page_is_for_everybody(browser, service, scheme):
         page.goto(f"{service.url}/#/compare?left={key}&right={key}")
         page.locator(".summary").wait_for()
         assert violations(page) == []
-        page.goto(show(service, key))
-        page.locator("mark").first.wait_for()
-        page.get_by_role("button", name="Download").click()
+        page.goto(f"{service.url}/docs")
+        page.get_by_text("/api/v1/extract", exact=True).wait_for()
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_dialog_of_a_run_is_for_everybody(browser, service, scheme):
+    key = extract(service)
+    acme = entity(service, key, "Acme GmbH")["id"]
+    opened = {
+        "Download": show(service, key),
+        "Correct": show(service, key, min=0, s="r:1", tab="selection"),
+        "Another class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Merge": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Split": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Add it after all": show(service, key, min=0, s="x:0", tab="selection"),
+    }
+    with open_page(browser, service.url, color_scheme=scheme) as page:
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
+        changed = TURTLE.replace(b'"sodium"@en', b'"soda"@en')
+        page.get_by_label("Add an ontology").set_input_files(
+            files=[{"name": "company.ttl", "mimeType": "", "buffer": changed}]
+        )
         page.get_by_role("dialog").wait_for()
         assert violations(page) == []
+        for name, address in opened.items():
+            page.goto(address)
+            page.reload()
+            page.get_by_role("button", name=name, exact=True).click()
+            page.get_by_role("dialog").wait_for()
+            assert violations(page) == [], name
 
 
 def test_the_start_says_what_is_still_needed(browser, service):
@@ -495,6 +608,16 @@ def test_on_a_telephone_the_queue_the_place_and_whole_words_are_seen(browser, se
         assert max(row.bounding_box()["height"] for row in page.locator(".table-frame tbody tr").all()) < 150
 
 
+def test_the_tabs_of_a_run_stand_in_one_line_on_a_laptop(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0), viewport={"width": 1280, "height": 800}) as page:
+        tabs = page.get_by_role("tablist", name="Details and lists")
+        tabs.wait_for()
+        assert tabs.get_by_role("tab").count() == 6
+        assert len({tab.bounding_box()["y"] for tab in tabs.get_by_role("tab").all()}) == 1
+        assert tabs.evaluate("list => list.scrollWidth <= list.clientWidth")
+
+
 @pytest.mark.parametrize("width", [360, 2560])
 def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
     key = extract(service)
@@ -508,7 +631,7 @@ def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
             page.get_by_role("button", name="Graph", exact=True).click()
             page.locator(".canvas canvas").first.wait_for()
             page.get_by_role("button", name="Lists").click()
-            page.get_by_role("tab", name="Things").click()
+            page.get_by_role("tab", name="Entities").click()
             page.locator("[data-entity]").first.wait_for()
             assert violations(page) == []
 
@@ -525,7 +648,7 @@ def test_the_file_of_a_run_opens_without_a_server(browser, service, tmp_path):
         page.get_by_role("heading", name="mailed.txt").wait_for()
         page.locator("mark.overlap").first.click()
         page.get_by_role("heading", name="Bremen", exact=True).wait_for()
-        page.get_by_role("tab", name="Facts").click()
+        page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="founder").click()
         page.locator(".area-text .evidence").first.wait_for()
         page.locator(".canvas[data-settled]").wait_for()

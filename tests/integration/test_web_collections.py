@@ -10,7 +10,7 @@ from sameas.server.authentication import open_entry
 from sameas.tenancy.tables import open_tables
 from tests.integration.test_service_tenants import _enrol
 from tests.integration.test_web_console import looked_at
-from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, violations
+from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import EXAMPLE, TURTLE, WITHIN, running, settings_for
 
@@ -172,6 +172,61 @@ def test_contradictions_show_both_sides(place, page):
     expect(one.get_by_role("heading", name="2011")).to_be_visible()
     expect(one.locator(".claim-side", has_text="2009").locator(".sentences")).to_contain_text("founders.txt")
     expect(one.locator(".claim-side", has_text="2011").locator(".sentences")).to_contain_text("prize.txt")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_file_of_a_collection_opens_from_disk_without_a_server(place, tmp_path, scheme):
+    reply = place.service.client.get(f"{place.address}/export", params={"format": "html"})
+    assert reply.headers["content-security-policy"] == "sandbox"
+    assert "attachment" in reply.headers["content-disposition"]
+    file = tmp_path / "collection.html"
+    file.write_bytes(reply.content)
+    assert "<script>alert" not in reply.text
+    assert "<img src=x" not in reply.text
+    with open_page(place.browser, file.as_uri(), offline=True, color_scheme=scheme) as page:
+        page.get_by_role("heading", name="harbour").wait_for()
+        things = page.locator(".things")
+        expect(things).to_contain_text("Tidewater Robotics")
+        page.locator(".canvas[data-settled]").wait_for()
+        assert things.locator("li").count() < place.service.client.get(place.address).json()["entities"]
+        page.get_by_role("searchbox", name="Start from").fill("Leif Aune")
+        page.keyboard.press("Enter")
+        expect(things).not_to_contain_text("Maria Okafor")
+        few = things.locator("li").count()
+        things.get_by_role("button", name="Norhavn AS", exact=True).click()
+        expect(things).to_contain_text("Bergen")
+        assert things.locator("li").count() > few
+        aside = page.get_by_role("complementary", name="What is chosen")
+        expect(aside.get_by_role("heading", name="Norhavn AS")).to_be_visible()
+        aside.get_by_title("See its sentences").first.click()
+        expect(aside.locator("blockquote").first).to_be_visible()
+        expect(page.get_by_role("cell", name=HOSTILE)).to_be_visible()
+        assert violations(page) == []
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert not is_too_wide(page)
+
+
+def test_a_collection_is_downloaded_in_every_format(place, page):
+    go(page, place)
+    page.get_by_role("button", name="Download").click()
+    dialog = page.get_by_role("dialog")
+    dialog.wait_for()
+    for _ in ("light", "dark"):
+        assert violations(page) == []
+        page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
+    parts = {
+        "nq": "company#founder> ",
+        "ttl": "company#founder",
+        "jsonl": '{"entity"',
+        "csv": "Okafor",
+        "html": "<!doctype",
+    }
+    assert dialog.locator(".downloads button").count() == len(parts)
+    for suffix, part in parts.items():
+        with page.expect_download() as download:
+            dialog.get_by_role("button", name=f".{suffix}", exact=False).last.click()
+        assert download.value.suggested_filename == f"harbour.{suffix}"
+        assert part in download.value.path().read_text()
 
 
 def test_a_doubtful_pair_is_decided_by_a_key_and_undone(place, page):

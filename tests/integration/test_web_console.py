@@ -184,7 +184,7 @@ def test_a_new_version_is_put_after_a_preview_of_what_it_invalidates(console):
     changed = EVIL.replace(b"example/company", b"example/evil").replace(b'"sodium"@en', b'"<b>salt</b>"@en')
     with console.open("/ontologies") as page:
         page.get_by_role("link", name="<script>alert(3)</script>").click()
-        page.get_by_role("button", name="Put a new version…").click()
+        page.get_by_role("button", name="New version…").click()
         page.get_by_label("File").set_input_files({"name": "evil.ttl", "mimeType": "text/turtle", "buffer": b"<a> <b>"})
         page.get_by_role("button", name="See what it would change").click()
         expect(page.get_by_role("alert")).to_contain_text("Line 1")
@@ -193,12 +193,24 @@ def test_a_new_version_is_put_after_a_preview_of_what_it_invalidates(console):
         expect(page.get_by_text("1 result of the present version would be invalidated")).to_be_visible()
         expect(page.locator("dialog .changes")).to_contain_text("<b>salt</b>")
         assert violations(page) == []
-        page.get_by_role("button", name="Put it and invalidate 1 result").click()
+        page.get_by_role("button", name="Register it and invalidate 1 result").click()
         expect(page.get_by_text("1 result went")).to_be_visible()
         expect(page.locator(".table-frame[aria-label='Versions'] tbody tr")).to_have_count(2)
         expect(page.locator("main .changes")).to_contain_text("<b>salt</b>")
         # What the old version had is superseded, and the new one has nothing yet.
         expect(page.get_by_text("None yet.")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("path", "button"),
+    [("/keys/record?key=order-0", "Forget…"), ("/ontologies", "Add an ontology…"), ("/collections", "New collection…")],
+)
+def test_dialogs_are_accessible_in_light_and_dark(console, path, button, scheme):
+    with console.open(path, color_scheme=scheme) as page:
+        page.get_by_role("button", name=button).first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        assert violations(page) == []
 
 
 def test_health_names_dependencies_and_settings(console):

@@ -36,6 +36,7 @@ from sameas.collections.model import (
     SyncState,
     Verdict,
 )
+from sameas.collections.page import write_page
 from sameas.collections.traits import Traits
 from sameas.collections.views import Reader
 from sameas.databases import Database, Row, Session
@@ -43,6 +44,7 @@ from sameas.identity.canonical import instant, sha256_hex
 from sameas.identity.ids import uuid7
 from sameas.identity.key import normalize_text
 from sameas.ontology.model import Ontology
+from sameas.ontology.outline import outline_of
 
 _ALL = 1 << 62
 
@@ -473,6 +475,11 @@ class Collection:
 
     def export(self, target: IO[bytes], *, to: ExportFormat = "nquads") -> None:
         """Write the whole, piece by piece."""
+        if to == "html":
+            info, outline = self.info(), outline_of(self.ontology)
+            with self.reading() as reader:
+                write_page(reader, target, info=info, outline=outline)
+            return
         decisions = self.decisions()
         with self.reading() as reader:
             write_collection(reader, target, to=to, decisions=decisions)

@@ -1,4 +1,4 @@
-"""A whole collection as a file: N-Quads, Turtle, JSON lines, CSV.
+"""A whole collection as a file: N-Quads, Turtle, JSON lines, CSV, and one HTML file to look at (`page.py`).
 
 Rule: it is streamed from one state of the tables, so that memory does not follow its size. In N-Quads each document is
 a graph of its own and the resolved view is the default graph; Turtle has the resolved view. Every statement says which
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from pyoxigraph import Literal as RdfLiteral
     from pyoxigraph import NamedNode, Quad
 
-ExportFormat: TypeAlias = Literal["nquads", "turtle", "jsonl", "csv"]
-EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+DataFormat: TypeAlias = Literal["nquads", "turtle", "jsonl", "csv"]
+ExportFormat: TypeAlias = DataFormat | Literal["html"]
+EXPORT_FORMATS: tuple[ExportFormat, ...] = (*get_args(DataFormat), "html")
 EXPORT_MEDIA_TYPES: dict[ExportFormat, str] = {
     "nquads": "application/n-quads",
     "turtle": "text/turtle",
     "jsonl": "application/jsonl",
     "csv": "text/csv",
+    "html": "text/html",
 }
 DCT = "http://purl.org/dc/terms/"
 _PAGE = 200
@@ -36,7 +38,7 @@ _COLUMNS = ("subject", "subject_name", "predicate", "object", "object_name", "va
             "documents", "evidence")  # fmt: skip
 
 
-def write_collection(reader: Reader, target: IO[bytes], *, to: ExportFormat, decisions: list[Decision]) -> None:
+def write_collection(reader: Reader, target: IO[bytes], *, to: DataFormat, decisions: list[Decision]) -> None:
     """Write everything that is in a collection."""
     match to:
         case "jsonl":

@@ -16,6 +16,12 @@ from starlette.responses import Response
 from sameas.server.problems import Problem
 
 JSON = "application/json"
+# A page with the viewer has scripts: in a browser it is a file to be saved, and none of ours.
+PAGE_HEADERS = {
+    "Content-Disposition": 'attachment; filename="graph.html"',
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
 _encode = msgspec.json.Encoder().encode
 
 

@@ -2,9 +2,10 @@
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { Failure, Loading, number, plural, useAsked } from "./components.js";
-import { base, Evidence, Fact, Head, place, Types, useCollection } from "./collection_parts.js";
+import { base, Fact, Head, place, useCollection } from "./collection_parts.js";
 import { addPage } from "./pages.js";
 import { href } from "./router.js";
+import { Evidence, Types } from "./statements.js";
 
 // Facts by what they say, in the order in which they came.
 function grouped(statements) {
@@ -39,4 +40,4 @@ function EntityPage({ params }) {
   </div>`;
 }
 
-addPage({ path: "/collections/:id/entities/:entity", title: "Thing", view: EntityPage, section: "Collections" });
+addPage({ path: "/collections/:id/entities/:entity", title: "Entity", view: EntityPage, section: "Collections" });

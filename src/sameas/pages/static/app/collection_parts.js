@@ -1,15 +1,15 @@
-// What the pages of a collection share: its head with the ways to its other pages, names of terms, facts with their
-// sentences. Names, sentences and labels come from documents and files: they are text and nothing else.
+// What the pages of a collection share: its head with the ways to its other pages and the downloads, links to entities,
+// and relations with their sentences.
 import { html, useState } from "./html.js";
-import { get } from "./api.js";
-import { Badge, Failure, Loading, localName, number, plural, useAsked } from "./components.js";
+import { ask, get, query, save } from "./api.js";
+import { Badge, Dialog, Failure, Loading, complain, number, plural, useAsked } from "./components.js";
 import { href } from "./router.js";
+import { Evidence, Terms, value } from "./statements.js";
 
 const RIGHTS = ["reader", "contributor", "curator", "owner"];
 export const may = (collection, role) => RIGHTS.indexOf(collection.role) >= RIGHTS.indexOf(role);
 export const base = (id) => `/api/v1/collections/${encodeURIComponent(id)}`;
 export const place = (id, ...rest) => `/collections/${[id, ...rest].map(encodeURIComponent).join("/")}`;
-const XSD = "http://www.w3.org/2001/XMLSchema#";
 
 const WAYS = [
   ["", "Documents"], ["graph", "Graph"], ["pairs", "Same or different"], ["contradictions", "Contradictions"], ["sparql", "SPARQL"], ["ask", "Ask"],
@@ -24,54 +24,41 @@ export function useCollection(id) {
   return { ...data, error, reload };
 }
 
-export class Terms {
-  constructor(outline) {
-    this.outline = outline;
-    this.labels = new Map([...outline.classes, ...outline.properties].map((one) => [one.iri, one.label]));
-    this.hues = new Map();
-  }
+const FORMATS = [
+  ["nquads", "N-Quads, a graph for each document", "nq"], ["turtle", "Turtle, the merged graph", "ttl"], ["jsonl", "JSON lines", "jsonl"],
+  ["csv", "CSV, a relation a line", "csv"], ["html", "One HTML file with this viewer", "html"],
+];
 
-  label(iri) {
-    if (iri.startsWith(XSD)) return iri.slice(XSD.length);
-    return this.labels.get(iri) ?? localName(iri);
-  }
-
-  // The same colour for the same class on every page: by its place in the ontology.
-  hue(entity) {
-    const [type] = entity.types ?? [];
-    if (!type) return 11;
-    if (!this.hues.size) this.outline.classes.forEach((one, index) => this.hues.set(one.iri, index % 11));
-    return this.hues.get(type) ?? 11;
-  }
+function Downloads({ id, name, onClose }) {
+  const [busy, setBusy] = useState(false);
+  const fetch = async (format, suffix) => {
+    setBusy(true);
+    try {
+      save(await (await ask(`${base(id)}/export${query({ format })}`, { raw: true, accept: "*/*" })).blob(), `${name}.${suffix}`);
+    } catch (error) {
+      complain(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<${Dialog} title="Download the collection" onClose=${onClose}><div class="downloads">${FORMATS.map(([format, label, suffix]) => html`<button type="button" key=${format} disabled=${busy} onClick=${() => fetch(format, suffix)}><span>${label}</span><span class="muted mono small">.${suffix}</span></button>`)}</div><//>`;
 }
 
 export function Head({ id, loaded, current, children }) {
   const { collection } = loaded;
+  const [downloads, setDownloads] = useState(false);
   if (loaded.error) return html`<${Failure} error=${loaded.error} />`;
   if (!collection) return html`<${Loading} />`;
   return html`<p class="crumbs"><a href="#/collections">Collections</a> / <bdi>${collection.name}</bdi></p>
     <div class="page-head"><div><h1><bdi>${collection.name}</bdi></h1>
-      <p>${plural(collection.documents, "document")}, ${plural(collection.entities, "thing")}, ${plural(collection.claims, "claim")}</p></div>${children}</div>
+      <p>${plural(collection.documents, "document")}, ${plural(collection.entities, "entity", "entities")}, ${plural(collection.claims, "relation")} read from them</p></div>
+      <div class="row">${children}<button type="button" onClick=${() => setDownloads(true)}>Download</button></div></div>
+    ${downloads && html`<${Downloads} id=${id} name=${collection.name} onClose=${() => setDownloads(false)} />`}
     <nav class="ways" aria-label="This collection">${WAYS.map(([path, label]) => html`<a key=${path} href=${href(path ? place(id, path) : place(id))} aria-current=${current === path ? "page" : undefined}>${label}</a>`)}</nav>`;
 }
 
 export const EntityLink = ({ id, entity, terms }) => html`<a class="entity-link" href=${href(place(id, "entities", entity.id))}>
   <span class=${`hue-dot hue-${terms.hue(entity)}`} aria-hidden="true"></span><bdi>${entity.name || entity.id}</bdi></a>`;
-
-export const Types = ({ entity, terms }) => entity.types.map((type) => html`<span key=${type} class=${`type hue-${terms.hue({ types: [type] })}`}>${terms.label(type)}</span>`);
-
-const isNumber = (one) => /#(integer|decimal|double|float|long|int|nonNegativeInteger|positiveInteger)$/.test(one.datatype) && /^-?\d+(\.\d+)?$/.test(one.value);
-export const value = (one) => [isNumber(one) ? number(Number(one.value)) : one.value, one.unit].filter(Boolean).join(" ");
-
-// The sentences of a fact, document by document.
-export function Evidence({ evidence, documents = 0 }) {
-  const by = new Map();
-  for (const one of evidence) by.set(one.document, [...(by.get(one.document) ?? []), one]);
-  return html`<ul class="sentences">${[...by].map(([document, all]) => html`<li key=${document}>
-      <span class="source"><bdi>${all[0].documentName || document.slice(7, 15)}</bdi>${all[0].page ? `, page ${all[0].page}` : ""}</span>
-      ${all.map((one) => html`<blockquote key=${`${one.start}-${one.end}`}><bdi>${one.text}</bdi></blockquote>`)}</li>`)}
-    ${documents > by.size && html`<li class="muted">and ${plural(documents - by.size, "further document")}</li>`}</ul>`;
-}
 
 // A fact as a sentence, opened to what supports it.
 export function Fact({ id, statement, terms, side = "subject" }) {

@@ -18,7 +18,7 @@ function beginning(outline) {
   const [first] = outline.classes;
   const namespace = first ? first.iri.replace(/[^/#]*$/, "") : "";
   const prefixes = `${namespace ? `PREFIX : <${namespace}>\n` : ""}PREFIX rdfs: <${RDFS}>\n\n`;
-  return { namespace, text: `${prefixes}SELECT ?thing ?name WHERE {\n  ?thing rdfs:label ?name .\n}\nORDER BY ?name LIMIT 50` };
+  return { namespace, text: `${prefixes}SELECT ?entity ?name WHERE {\n  ?entity rdfs:label ?name .\n}\nORDER BY ?name LIMIT 50` };
 }
 
 async function answer(id, text) {
@@ -64,7 +64,7 @@ function Results({ id, collection, terms, found }) {
       ${shape === "table" ? html`<${Table} caption="Rows" columns=${columns} rows=${found.rows.slice(0, SHOWN)} empty="No row fits." />
           ${found.rows.length > SHOWN && html`<p class="muted">The first ${number(SHOWN)} are shown; the download has all.</p>`}`
         : drawn.entities.length ? html`<div class="graph-canvas card answer"><${GraphPane} model=${model} shown=${drawn} hot=${NONE} hotRelation=${null} onEntity=${() => {}} onRelation=${() => {}} /></div>`
-        : html`<${Empty}>The answer has no things to draw: select some beside their values.<//>`}
+        : html`<${Empty}>The answer has no entities to draw: select some beside their values.<//>`}
     <//></section>`;
 }
 

@@ -1,10 +1,11 @@
-// Deciding: pairs that may be one thing, what was decided, and facts that cannot all be true.
+// Deciding: pairs that may be one entity, what was decided, and facts that cannot all be true.
 import { html, useLayoutEffect, useState } from "./html.js";
 import { del, get, post, query } from "./api.js";
 import { Badge, complain, Empty, Field, Loading, number, toast, useAsked, when } from "./components.js";
-import { base, EntityLink, Evidence, Head, may, Types, useCollection, value } from "./collection_parts.js";
+import { base, EntityLink, Head, may, useCollection } from "./collection_parts.js";
 import { More, usePages } from "./console_parts.js";
 import { addPage } from "./pages.js";
+import { Evidence, Types, value } from "./statements.js";
 
 const rounded = (probability) => `${Math.round(probability * 100)} %`;
 
@@ -75,7 +76,7 @@ function Pairs({ params }) {
   const mayDecide = loaded.collection && may(loaded.collection, "curator");
   return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="pairs" />
     ${loaded.terms && html`
-      <p class="muted">Pairs that may be one thing, the likeliest first. A decision holds through every later change and can be undone.</p>
+      <p class="muted">Pairs that may be one entity, the likeliest first. A decision holds through every later change and can be undone.</p>
       ${pages.loading && !pages.rows.length && html`<${Loading} />`}
       ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="Nothing is in doubt">What is the same was found, and the rest is clearly apart.<//>`}
       ${pages.rows.map((pair, index) => html`<${PairCard} key=${`${pair.a.id} ${pair.b.id}`} id=${id} pair=${pair} terms=${loaded.terms} mayDecide=${mayDecide} first=${index === 0} onDecided=${again} />`)}

@@ -41,13 +41,13 @@ function Collections() {
     return { rows: page.collections, next: page.next ?? null };
   }, []);
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Collections</h1><p>Many documents, one graph: the same thing from nine documents is one thing, with nine places that say so.</p></div>
+    <div class="page-head"><div><h1>Collections</h1><p>Many documents, one graph: what nine documents name is one entity, with nine places that say so.</p></div>
       <button type="button" class="primary" onClick=${() => setMaking(true)}>New collection…</button></div>
     ${pages.loading && !pages.rows.length && html`<${Loading} />`}
     ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No collection yet" action=${html`<button type="button" class="primary" onClick=${() => setMaking(true)}>Make the first</button>`}>Give it a name and an ontology, then drop documents on it.<//>`}
     <ul class="cards plain">${pages.rows.map((one) => html`<li key=${one.id}><a class="card collection-card" href=${href(place(one.id))}>
       <h2><bdi>${one.name}</bdi></h2><p class="muted small mono">${one.ontologyId}</p>
-      <dl><div><dt>documents</dt><dd>${number(one.documents)}</dd></div><div><dt>things</dt><dd>${number(one.entities)}</dd></div><div><dt>claims</dt><dd>${number(one.claims)}</dd></div></dl>
+      <dl><div><dt>documents</dt><dd>${number(one.documents)}</dd></div><div><dt>entities</dt><dd>${number(one.entities)}</dd></div><div><dt>relations read</dt><dd>${number(one.claims)}</dd></div></dl>
       <p class="row tight"><${Badge} kind="info">${one.role}<//><span class="muted small">since ${when(one.createdAt)}</span></p></a></li>`)}</ul>
     <${More} pages=${pages} />
     ${making && html`<${Create} onClose=${() => setMaking(false)} />`}
@@ -125,8 +125,8 @@ function Documents({ params, query: now }) {
   const columns = [
     { label: "Document", render: (one) => one.names.map((name) => html`<div key=${name.name}><bdi>${name.title || name.name}</bdi>${name.error && html`<div class="error small">${name.error}</div>`}</div>`) },
     { label: "Status", render: (one) => html`<${Status} status=${one.status === "waiting" ? "pending" : one.status} />` },
-    { label: "Things", number: true, render: (one) => number(one.entities) },
-    { label: "Claims", number: true, render: (one) => number(one.claims) },
+    { label: "Entities", number: true, render: (one) => number(one.entities) },
+    { label: "Relations", number: true, render: (one) => number(one.claims) },
     { label: "Added", render: (one) => when(one.addedAt) },
     { label: html`<span class="hidden">Actions</span>`, render: (one) => html`<span class="row tight end">${one.run && html`<a class="button small" href=${href(`/studio/${one.run}`)}>Text and graph</a>`}
       ${mayAdd && html`<button type="button" class="quiet small" onClick=${() => one.names.forEach((name) => remove(name.name))}>Remove</button>`}</span>` },

@@ -6,14 +6,14 @@ import { route } from "./router.js";
 import { useStore } from "./store.js";
 import { Workspace } from "./workspace.js";
 
-const view = JSON.parse(document.getElementById("sameas-run").textContent);
+const view = JSON.parse(document.getElementById("sameas-data").textContent);
 
 function FilePage() {
   const { query } = useStore(route);
   const [model] = useState(() => new GraphModel(view));
   return html`<main class="run-page" id="main">
     <header class="run-head"><div class="run-title"><h1><bdi>${view.run.document || "Graph of a text"}</bdi></h1>
-      <p class="muted">${plural(model.entities.length, "thing")}, ${plural(model.relations.length, "fact")}; ${view.run.extractor.name}; ${model.ontology?.title || view.run.ontologyId}</p></div></header>
+      <p class="muted">${plural(model.entities.length, "entity", "entities")}, ${plural(model.relations.length, "relation")}; ${view.run.extractor.name}; ${model.ontology?.title || view.run.ontologyId}</p></div></header>
     <${Workspace} model=${model} query=${query} />
   </main><${Toasts} />`;
 }

@@ -91,6 +91,9 @@ export function graphData(model, shown, before) {
   return { nodes, links, left };
 }
 
+const MARGIN = 40;
+const isInside = ({ x, y }, frame) => x > MARGIN && y > MARGIN && x < frame.clientWidth - MARGIN && y < frame.clientHeight - MARGIN;
+
 export function GraphPane({ model, shown, hot, hotRelation, onEntity, onRelation }) {
   const place = useRef(null), graph = useRef(null), nodes = useRef(null);
   const state = useRef({ hot, hotRelation });
@@ -192,10 +195,11 @@ export function GraphPane({ model, shown, hot, hotRelation, onEntity, onRelation
     chart.nodeCanvasObject(chart.nodeCanvasObject());
     const [first] = hot;
     const node = first && nodes.current?.get(first);
-    if (node && node.x !== undefined) chart.centerAt(node.x, node.y, matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 350);
+    // What can be seen stays where it is: a graph that jumps at every choice is hard to read.
+    if (node && node.x !== undefined && !isInside(chart.graph2ScreenCoords(node.x, node.y), place.current)) chart.centerAt(node.x, node.y, matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 350);
   }, [hot, hotRelation]);
   return html`<div class="graph-pane">
-    <div class="canvas" ref=${place} role="img" aria-label=${`Graph of ${shown.entities.length} things and ${shown.relations.length} facts; the same is in the lists`}></div>
+    <div class="canvas" ref=${place} role="img" aria-label=${`Graph of ${shown.entities.length} entities and ${shown.relations.length} relations; the same is in the lists`}></div>
     <div class="graph-tools"><button type="button" class="small" onClick=${() => graph.current?.zoomToFit(300, 28)}>Fit</button></div>
     ${left > 0 && html`<p class="graph-note">The ${number(MOST)} most connected are drawn; ${number(left)} more are in the lists.</p>`}
     ${failed && html`<p class="graph-note">The graph cannot be drawn here; the lists have all of it.</p>`}

@@ -1,4 +1,4 @@
-// All that the graph shows, as lists: things, facts, and what was refused with the reason. Long lists grow by pages.
+// All that the graph shows, as lists: entities, relations, and what was refused with the reason. Long lists grow by pages.
 import { html, useEffect, useState } from "./html.js";
 import { Badge, Empty, Status, number, plural } from "./components.js";
 
@@ -27,8 +27,8 @@ export const Confidence = ({ value, from }) => html`<span class="confidence" tit
 
 export function EntityList({ model, entities, chosen, onEntity }) {
   const [page, more, size] = usePages(entities);
-  if (!entities.length) return html`<${Empty}>No things fit. Take filters away, or lower the confidence.<//>`;
-  return html`<ul class="list" aria-label="Things">${page.map((entity) => html`<li key=${entity.id}>
+  if (!entities.length) return html`<${Empty}>No entities fit. Take filters away, or lower the confidence.<//>`;
+  return html`<ul class="list" aria-label="Entities">${page.map((entity) => html`<li key=${entity.id}>
     <button type="button" class="item" aria-pressed=${chosen === entity.id} onClick=${() => onEntity(entity)} data-entity=${entity.id}>
       <span class=${`dot dot-${model.hue(entity)}`}></span><bdi class="item-name">${entity.name}</bdi>
       <span class="item-note">${entity.types.map((type) => model.label(type)).join(", ")}</span>
@@ -40,8 +40,8 @@ export const Fact = ({ model, relation }) => html`<span class="fact"><bdi>${mode
 
 export function RelationList({ model, relations, chosen, onRelation }) {
   const [page, more, size] = usePages(relations);
-  if (!relations.length) return html`<${Empty}>No facts fit. Take filters away, or lower the confidence.<//>`;
-  return html`<ul class="list" aria-label="Facts">${page.map((relation) => html`<li key=${relation.number}>
+  if (!relations.length) return html`<${Empty}>No relations fit. Take filters away, or lower the confidence.<//>`;
+  return html`<ul class="list" aria-label="Relations">${page.map((relation) => html`<li key=${relation.number}>
     <button type="button" class="item" aria-pressed=${chosen === relation.number} onClick=${() => onRelation(relation)} data-relation=${relation.number}>
       <${Fact} model=${model} relation=${relation} />
       ${relation.decided && html`<${Badge} kind="good">${relation.decided}ed<//>`}${relation.status === "unverified" && html`<${Status} status="unverified" />`}
@@ -51,7 +51,7 @@ export function RelationList({ model, relations, chosen, onRelation }) {
 
 export function RefusedList({ model, refused, chosen, onRefused }) {
   const [page, more, size] = usePages(refused);
-  if (!refused.length) return html`<${Empty}>Nothing was refused.<//>`;
+  if (!refused.length) return html`<${Empty}>No claim was refused.<//>`;
   return html`<ul class="list" aria-label="Refused claims">${page.map((one) => html`<li key=${one.number}>
     <button type="button" class="item" aria-pressed=${chosen === one.number} onClick=${() => onRefused(one)} data-refused=${one.number}>
       <span class="fact"><bdi>${one.subject || "?"}</bdi> ${one.predicate && html`<span class="predicate">${model.label(one.predicate)}</span>`} <bdi>${one.object}</bdi></span>

@@ -57,16 +57,16 @@ export function heard(now, event) {
       break;
     }
     case "rate_limited":
-      now.notices.push({ kind: "warn", text: `The model's server lets ${event.reason === "tokens" ? "no more tokens" : event.reason === "requests" ? "no more requests" : "nothing more"} through for ${Math.ceil(event.waitMs / 1000)} s; waiting.` });
+      now.notices.push({ kind: "warn", about: event.type, text: `The model's server lets ${event.reason === "tokens" ? "no more tokens" : event.reason === "requests" ? "no more requests" : "nothing more"} through for ${Math.ceil(event.waitMs / 1000)} s; waiting.` });
       break;
     case "budget_warning":
-      now.notices.push({ kind: "warn", text: event.message });
+      now.notices.push({ kind: "warn", about: event.type, text: `The budget is nearly spent: ${event.message.replace(/\.$/, "")}.` });
       break;
     case "timeout_warning":
-      now.notices.push({ kind: "warn", text: `${event.stage.replaceAll("_", " ")} takes longer than ${Math.round(event.timeoutMs / 1000)} s.` });
+      now.notices.push({ kind: "warn", about: event.type, text: `${event.stage.replaceAll("_", " ")} takes longer than ${Math.round(event.timeoutMs / 1000)} s.` });
       break;
     case "error_recoverable":
-      now.notices.push({ kind: "warn", text: event.error.message });
+      now.notices.push({ kind: "warn", about: event.type, text: event.error.message });
       break;
     case "extraction_completed":
       now.ended = { kind: "completed", outcome: event.summary.outcome };

@@ -62,7 +62,7 @@ function Upload({ named = "", onClose, onDone }) {
     if (given && !name) setName(given.name.replace(/\.[^.]+$/, "").replace(/[^\w.-]+/g, "-"));
   };
   const refusal = error && error.body?.line ? `Line ${error.body.line}: ${error.message}` : null;
-  return html`<${Dialog} title=${named ? "Put a new version" : "Put an ontology"} wide=${Boolean(preview)} onClose=${onClose}>
+  return html`<${Dialog} title=${named ? "New version" : "Add an ontology"} wide=${Boolean(preview)} onClose=${onClose}>
     <form class="stack" onSubmit=${look}>
       <${Field} label="File" hint="Turtle, RDF/XML, JSON-LD, N-Triples, N-Quads or TriG."><input type="file" required onChange=${choose} /><//>
       <${Field} label="Name"><input required pattern="[^\\s<>]+" maxlength="1024" value=${name} readonly=${Boolean(named)} onInput=${(event) => { setName(event.target.value); setPreview(null); }} /><//>
@@ -74,7 +74,7 @@ function Upload({ named = "", onClose, onDone }) {
         ${preview.created ? "The name is new." : `From ${short(preview.oldVersion)} to ${short(preview.version)}.`} ${plural(preview.classes, "class", "classes")}, ${plural(preview.properties, "property", "properties")}.<//>
       ${preview.runs.length > 0 && html`<${Table} caption="Results that would be invalidated" columns=${RESULTS} rows=${preview.runs} rowKey=${(run) => run.idempotencyKey} />`}
       ${preview.oldVersion && html`<${Changes} changes=${preview.changes} leftOut=${preview.leftOut} />`}
-      <div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="button" class=${preview.invalidated ? "danger" : "primary"} disabled=${busy || !preview.changed && !preview.created} onClick=${keep}>${preview.invalidated ? `Put it and invalidate ${plural(preview.invalidated, "result")}` : "Put it"}</button></div>
+      <div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="button" class=${preview.invalidated ? "danger" : "primary"} disabled=${busy || !preview.changed && !preview.created} onClick=${keep}>${preview.invalidated ? `Register it and invalidate ${plural(preview.invalidated, "result")}` : "Register it"}</button></div>
     </section>`}
   <//>`;
 }
@@ -94,7 +94,7 @@ function Ontologies() {
   const [adding, setAdding] = useState(false);
   return html`<div class="page stack">
     <div class="page-head"><div><h1>Ontologies</h1><p>What graphs are true to. A new version is a new identity: results of the old one go.</p></div>
-      <button type="button" class="primary" onClick=${() => setAdding(true)}>Put an ontology…</button></div>
+      <button type="button" class="primary" onClick=${() => setAdding(true)}>Add an ontology…</button></div>
     <${Failure} error=${error} />
     ${!data && !error ? html`<${Loading} />` : data && html`<${Table} caption="Ontologies" columns=${LIST} rows=${data.ontologies} rowKey=${(one) => one.id} />`}
     ${adding && html`<${Upload} onClose=${() => setAdding(false)} onDone=${() => { setAdding(false); reload(); }} />`}
@@ -119,7 +119,7 @@ function OneOntology({ query: now }) {
   const download = async () => save(await (await ask(`/api/v1/ontologies/${encodeURIComponent(data.id)}?content=true`, { raw: true, accept: "*/*" })).blob(), `${data.names[0] || localName(data.id)}.ttl`);
   const shown = [
     { label: "Version", render: (one) => html`<span class="row tight"><${Key} value=${short(one.version)} length=${12} />${!one.replacedAt && html`<${Badge} kind="good">present<//>`}</span>` },
-    { label: "Put", render: (one) => when(one.updatedAt) || "–" },
+    { label: "Registered", render: (one) => when(one.updatedAt) || "–" },
     { label: "Replaced", render: (one) => when(one.replacedAt) || "–" },
     { label: "Classes", number: true, render: (one) => number(one.classes) },
     { label: "Properties", number: true, render: (one) => number(one.properties) },
@@ -128,7 +128,7 @@ function OneOntology({ query: now }) {
   const present = versions[0];
   return html`<div class="page stack"><p class="crumbs"><a href="#/ontologies">Ontologies</a> / ${data.names[0] || localName(data.id)}</p>
     <div class="page-head"><div><h1>${nameOf(data)}</h1><p class="mono small">${data.id}</p></div>
-      <div class="row"><button type="button" onClick=${download}>Download</button>${!data.shared && html`<button type="button" class="primary" onClick=${() => setUpdating(true)}>Put a new version…</button>`}</div></div>
+      <div class="row"><button type="button" onClick=${download}>Download</button>${!data.shared && html`<button type="button" class="primary" onClick=${() => setUpdating(true)}>New version…</button>`}</div></div>
     <${Stats} label="The present version"><${Stat} label="Classes" value=${number(present.classes)} /><${Stat} label="Properties" value=${number(present.properties)} />
       <${Stat} label="Results" value=${number(present.results)} hint="of the present version" /><${Stat} label="Versions" value=${number(versions.length)} hint="the last 20 are kept" /><//>
     <section class="stack"><h2>Versions</h2><${Table} caption="Versions" columns=${shown} rows=${versions} rowKey=${(one) => one.version} /></section>

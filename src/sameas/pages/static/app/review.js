@@ -38,8 +38,8 @@ function Queue({ model, relations, selection, chooseRelation, decideOn, undoLast
   useEffect(() => { box.current?.focus({ preventScroll: true }); }, []);
   const done = relations.length - queue.length;
   return html`<div class="queue" ref=${box} tabindex="0" onKeyDown=${keys} role="group" aria-label="Review queue">
-    <p class="muted small"><strong>${plural(queue.length, "fact")}</strong> to look at, ${done} decided. Keys: <kbd>a</kbd> accept, <kbd>r</kbd> reject, <kbd>c</kbd> correct, <kbd>j</kbd> <kbd>k</kbd> next and back, <kbd>u</kbd> undo. Select words of the text to add a fact.</p>
-    ${!queue.length && html`<${Empty} title="All decided">Every fact that fits the filters was looked at.<//>`}
+    <p class="muted small"><strong>${plural(queue.length, "relation")}</strong> to look at, ${done} decided. Keys: <kbd>a</kbd> accept, <kbd>r</kbd> reject, <kbd>c</kbd> correct, <kbd>j</kbd> <kbd>k</kbd> next and back, <kbd>u</kbd> undo. Select words of the text to add a relation.</p>
+    ${!queue.length && html`<${Empty} title="All decided">Every relation that fits the filters was looked at.<//>`}
     ${current && html`<div class="card current"><h3><${Fact} model=${model} relation=${current} /></h3>
       <div class="row"><button type="button" class="primary" onClick=${() => decideOn("accept", current)}>Accept</button><button type="button" class="danger" onClick=${() => decideOn("reject", current)}>Reject</button><button type="button" onClick=${() => open({ kind: "correct", relation: current })}>Correct</button><${Confidence} value=${current.confidence} from=${current.confidenceFrom} /></div>
       ${current.evidence.slice(0, 2).map((one) => html`<blockquote class="quote still"><bdi>${one.text}</bdi></blockquote>`)}</div>`}
@@ -116,7 +116,7 @@ export function useReview({ key, model, query, isOff, onView }) {
   const shared = { model, onClose: close, decide };
   const dialog = !model || isOff ? null : html`
     ${words && !form && html`<div class="selected-words" role="status"><span><bdi>“${words.text.length > 80 ? `${words.text.slice(0, 80)}…` : words.text}”</bdi></span>
-      <button type="button" class="small primary" onClick=${addFromWords}>Add a fact from these words</button><button type="button" class="small quiet" onClick=${() => setWords(null)}>Leave it</button></div>`}
+      <button type="button" class="small primary" onClick=${addFromWords}>Add a relation from these words</button><button type="button" class="small quiet" onClick=${() => setWords(null)}>Leave it</button></div>`}
     ${form?.kind === "add" && html`<${FactForm} ...${shared} evidence=${form.evidence} draft=${form.draft} />`}
     ${form?.kind === "correct" && html`<${FactForm} ...${shared} evidence=${form.relation.evidence[0]} relation=${form.relation} />`}
     ${form?.kind === "retype" && html`<${RetypeForm} ...${shared} entity=${form.entity} />`}

@@ -1,4 +1,4 @@
-// The forms of a reviewer: a fact to be added or corrected, a thing to be given another class, merged or split.
+// The forms of a reviewer: a relation to be added or corrected, an entity to be given another class, merged or split.
 import { html, useMemo, useState } from "./html.js";
 import { Dialog, Failure, Field } from "./components.js";
 
@@ -32,9 +32,9 @@ function EndField({ model, label, end, setEnd, evidence, near }) {
   const isNew = end.id === "new";
   const others = model.entities.filter((entity) => !near.includes(entity)).slice(0, 2000);
   return html`<${Field} label=${label}><select required value=${end.id} onChange=${(event) => setEnd({ ...end, id: event.target.value })}>
-      <option value="">Choose a thing</option>
+      <option value="">Choose an entity</option>
       ${near.length > 0 && html`<optgroup label="In these words">${near.map((entity) => html`<option value=${entity.id}>${entity.name} (${model.label(entity.types[0])})</option>`)}</optgroup>`}
-      <option value="new">A new thing in these words…</option>
+      <option value="new">A new entity in these words…</option>
       <optgroup label="Elsewhere">${others.map((entity) => html`<option value=${entity.id}>${entity.name} (${model.label(entity.types[0])})</option>`)}</optgroup></select><//>
     ${isNew && html`<div class="pair"><${Field} label="Its name, as in the text"><input required value=${end.name ?? ""} onInput=${(event) => setEnd({ ...end, name: event.target.value })} /><//>
       <${ClassSelect} model=${model} value=${end.type ?? ""} onChange=${(type) => setEnd({ ...end, type })} /></div>`}`;
@@ -79,7 +79,7 @@ export function FactForm({ model, evidence, relation = null, draft = null, onClo
     };
     return relation ? decide({ action: "correct", statement: model.statement(relation), becomes: statement }) : decide({ action: "add", statement });
   };
-  return html`<${Form} title=${relation ? "Correct the fact" : "Add a fact"} submit=${relation ? "Correct it" : "Add it"} onClose=${onClose} onSubmit=${send}>
+  return html`<${Form} title=${relation ? "Correct the relation" : "Add a relation"} submit=${relation ? "Correct it" : "Add it"} onClose=${onClose} onSubmit=${send}>
     <blockquote class="quote still"><bdi>${evidence.text}</bdi></blockquote>
     <${EndField} model=${model} label="Subject" end=${subject} setEnd=${setSubject} evidence=${evidence} near=${near} />
     <${Field} label="Property"><select required value=${predicate} onChange=${(event) => choose(event.target.value)}><option value="">Choose one</option>
@@ -102,7 +102,7 @@ export function MergeForm({ model, entity, onClose, decide }) {
   const near = [...model.entities].filter((one) => one !== entity).sort((one, two) => likeness(entity, two) - likeness(entity, one)).slice(0, 500);
   return html`<${Form} title="Merge" submit="Merge them" onClose=${onClose} onSubmit=${() => decide({ action: "merge", entity: { id: entity.id, name: entity.name, types: entity.types }, into: { id: other, name: model.name(other), types: model.byId.get(other)?.types ?? [] } })}>
     <p><bdi>${entity.name}</bdi> is the same as</p>
-    <${Field} label="The thing that stays"><select required value=${other} onChange=${(event) => setOther(event.target.value)}><option value="">Choose a thing</option>${near.map((one) => html`<option value=${one.id}>${one.name} (${model.label(one.types[0])})</option>`)}</select><//><//>`;
+    <${Field} label="The entity that stays"><select required value=${other} onChange=${(event) => setOther(event.target.value)}><option value="">Choose an entity</option>${near.map((one) => html`<option value=${one.id}>${one.name} (${model.label(one.types[0])})</option>`)}</select><//><//>`;
 }
 
 const likeness = (one, other) => {
@@ -117,7 +117,7 @@ export function SplitForm({ model, entity, onClose, decide }) {
   const around = (mention) => [model.offsets.slice(Math.max(0, mention.start - 40), mention.start), model.offsets.slice(mention.end, mention.end + 40)];
   return html`<${Form} title="Split" submit="Split it" isReady=${chosen.size > 0 && chosen.size < entity.mentions.length} onClose=${onClose}
     onSubmit=${() => decide({ action: "split", entity: { id: entity.id, name: entity.name, types: entity.types }, mentions: entity.mentions.filter((_, index) => chosen.has(index)), name: name.trim() })}>
-    <p>Which places name another thing?</p>
+    <p>Which places name another entity?</p>
     <ul class="split">${entity.mentions.map((mention, index) => { const [before, after] = around(mention); return html`<li><label class="check"><input type="checkbox" checked=${chosen.has(index)} onChange=${() => toggle(index)} /><span class="small">…${before}<strong>${mention.text}</strong>${after}…</span></label></li>`; })}</ul>
-    <${Field} label="Name of the other thing"><input required value=${name} onInput=${(event) => setName(event.target.value)} /><//><//>`;
+    <${Field} label="Name of the other entity"><input required value=${name} onInput=${(event) => setName(event.target.value)} /><//><//>`;
 }

@@ -15,7 +15,7 @@ function EntityDetails({ model, entity, onRelation, onPlace, onClass, actions })
     ${entity.aliases.length > 0 && html`<p class="muted">Also: <bdi>${entity.aliases.join(", ")}</bdi></p>`}
     ${entity.individual && html`<p class="muted mono small">${entity.individual}</p>`}
     ${actions}
-    <h3>${plural(relations.length, "fact")}</h3>
+    <h3>${plural(relations.length, "relation")}</h3>
     ${relations.length > 0 && html`<${RelationList} model=${model} relations=${relations} onRelation=${onRelation} />`}
     <h3>${plural(entity.mentions.length, "place")} in the text</h3>
     <ul class="places">${entity.mentions.slice(0, 60).map((mention) => html`<li><button type="button" class="small chip" onClick=${() => onPlace(mention)}><bdi>${mention.text}</bdi> <span class="muted">at ${mention.start}</span></button></li>`)}</ul>
@@ -24,7 +24,7 @@ function EntityDetails({ model, entity, onRelation, onPlace, onClass, actions })
 
 function RelationDetails({ model, relation, onEntity, onPlace, actions }) {
   const object = model.byId.get(relation.object);
-  return html`<article class="details" aria-label="Fact">
+  return html`<article class="details" aria-label="Relation">
     <h2><${Fact} model=${model} relation=${relation} /></h2>
     <div class="row"><${Status} status=${relation.status} /><${Confidence} value=${relation.confidence} from=${relation.confidenceFrom} />${relation.decided && html`<${Badge} kind="good">${relation.decided}ed by a reviewer<//>`}</div>
     <div class="row"><button type="button" class="small chip" onClick=${() => onEntity(model.byId.get(relation.subject))}><bdi>${model.name(relation.subject)}</bdi></button><span class="muted">→</span>
@@ -41,7 +41,7 @@ function ClassDetails({ model, iri, shown, onEntity }) {
   return html`<article class="details" aria-label=${model.label(iri)}>
     <h2><span class=${`dot ${model.hues.has(iri) ? `dot-${model.hues.get(iri)}` : "none"}`}></span>${model.label(iri)}</h2>
     <p class="muted mono small">${iri}</p>${model.classes.get(iri)?.comment && html`<p>${model.classes.get(iri).comment}</p>`}
-    <h3>${plural(things.length, "thing")}</h3>
+    <h3>${plural(things.length, "entity", "entities")}</h3>
     ${things.length > 0 ? html`<${EntityList} model=${model} entities=${things} onEntity=${onEntity} />` : html`<p class="muted">The text names none.</p>`}
   </article>`;
 }
@@ -52,7 +52,7 @@ function PropertyDetails({ model, iri, onRelation }) {
   return html`<article class="details" aria-label=${model.label(iri)}>
     <h2>${model.label(iri)}</h2><p class="muted mono small">${iri}</p>${known?.comment && html`<p>${known.comment}</p>`}
     ${known && html`<p class="muted">From ${(known.domain ?? []).map((one) => model.label(one)).join(" or ") || "anything"} to ${(known.range ?? []).map((one) => model.label(one)).join(" or ") || "anything"}</p>`}
-    <h3>${plural(facts.length, "fact")}</h3>${facts.length > 0 && html`<${RelationList} model=${model} relations=${facts} onRelation=${onRelation} />`}
+    <h3>${plural(facts.length, "relation")}</h3>${facts.length > 0 && html`<${RelationList} model=${model} relations=${facts} onRelation=${onRelation} />`}
   </article>`;
 }
 

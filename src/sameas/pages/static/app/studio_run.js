@@ -47,16 +47,17 @@ function Downloads({ run, hasDecisions, onClose }) {
 function Progress({ run, live, onCancel }) {
   const { progress, connection } = live;
   const percent = Math.round(progress.progress * 100);
-  const last = progress.notices.at(-1);
+  // The last of each kind: who waits for a server is still near the end of a budget.
+  const notices = progress.notices.filter((one, at, all) => all.findLastIndex((other) => other.about === one.about) === at);
   return html`<section class="card progress" aria-label="Progress">
     <div class="row spread"><strong>${progress.stage ? progress.stage.replaceAll("_", " ") : run.status === "pending" ? "waiting for its turn" : "starting"}</strong>
-      <span class="muted" role="status">${plural(progress.entities.size, "thing")}, ${plural(progress.relations.size, "fact")} so far${progress.cached ? `; ${plural(progress.cached, "chunk")} known from before` : ""}</span></div>
+      <span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${progress.cached ? `; ${plural(progress.cached, "chunk")} known from before` : ""}</span></div>
     <div class="meter" role="progressbar" aria-label="Progress of the run" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent}><span style=${{ inlineSize: `${percent}%` }}></span></div>
     <ol class="stages">${STAGES.map((stage) => {
       const known = progress.stages[stage];
       return html`<li key=${stage} class=${known?.state ?? "waiting"}><span class="stage-name">${stage.replaceAll("_", " ")}</span><span class="stage-note">${known?.state === "done" ? duration(known.ms) : known?.total ? `${known.done} of ${known.total}` : ""}</span></li>`;
     })}</ol>
-    ${last && html`<${Notice} kind=${last.kind}>${last.text}<//>`}
+    ${notices.map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
     ${connection === "waiting" && html`<${Notice} kind="warn">The connection is gone; it comes back by itself, and nothing is lost.<//>`}
     <div class="row"><button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div>
   </section>`;
@@ -118,7 +119,7 @@ function RunPage({ params, query }) {
     ${isLive && html`<${Progress} run=${run} live=${live} onCancel=${cancel} />`}
     ${run.status === "failed" && html`<${Notice} kind="bad" title="The run failed">${problem}<//>`}
     ${run.status === "partial" && html`<${Notice} kind="warn" title="Not all of it was done">${problem ?? "Extract again to have the rest done; what is there is kept."}<//>`}
-    <${Workspace} model=${model} query=${query} sideTab=${isLive ? "facts" : "selection"} extra=${review.tabs} actionsFor=${review.actionsFor} onSelectText=${review.onSelectText} />
+    <${Workspace} model=${model} query=${query} sideTab=${isLive ? "relations" : "selection"} extra=${review.tabs} actionsFor=${review.actionsFor} onSelectText=${review.onSelectText} />
     ${review.dialog}
     ${dialog === "download" && html`<${Downloads} run=${run} hasDecisions=${view.decisions.some((one) => one.state === "applied")} onClose=${() => setDialog("")} />`}
   </div>`;

@@ -69,8 +69,8 @@ function Recent() {
     { label: "Status", render: (run) => html`<${Status} status=${run.status} />` },
     { label: "Ontology", render: (run) => run.ontologyNames?.[0] ?? run.ontologyId },
     { label: "Extractor", render: (run) => run.extractor.name },
-    { label: "Things", number: true, render: (run) => number(run.entityCount) },
-    { label: "Facts", number: true, render: (run) => number(run.relationCount) },
+    { label: "Entities", number: true, render: (run) => number(run.entityCount) },
+    { label: "Relations", number: true, render: (run) => number(run.relationCount) },
     { label: "Took", number: true, render: (run) => duration(run.durationMs) },
     { label: "When", render: (run) => when(run.startedAt) },
     { label: "Key", render: (run) => html`<${Key} value=${run.idempotencyKey} />` },
@@ -89,7 +89,8 @@ function Start({ query: address }) {
   const [replacing, setReplacing] = useState(null);
   const ontologies = useAsked(() => get("/api/v1/ontologies"), []);
   const list = ontologies.data?.ontologies ?? [];
-  // "Run again" comes with the run whose text and ontology are wanted.
+  // "Run again" comes with the run whose text and ontology are wanted. The list of ontologies may come later: its
+  // options say themselves which one is chosen.
   useEffect(() => {
     if (!address.from) return;
     get(`/api/v1/runs/${encodeURIComponent(address.from)}/view?version=found`).then((view) => {
@@ -97,7 +98,7 @@ function Start({ query: address }) {
       setName(view.run.document ?? "");
       setOntology(view.run.ontologyNames?.[0] ?? view.run.ontologyId);
     }, setError);
-  }, [address.from, Boolean(ontologies.data)]);
+  }, [address.from]);
   const models = session.get().models ?? [];
   const choose = (id) => {
     setExtractor(id);
@@ -156,7 +157,7 @@ function Start({ query: address }) {
   };
   return html`<div class="page">
     <div class="hero"><h1>Turn a text into a graph</h1>
-      <p class="muted">Every thing and every fact is tied to the words that say it, and nothing gets in that your ontology does not allow.</p></div>
+      <p class="muted">Every entity and every relation is tied to the words that say it, and nothing gets in that your ontology does not allow.</p></div>
     <form class="start" onSubmit=${start}>
       <${DropZone} label="The document" onFiles=${take}><div class="card stack">
         <div class="row spread"><label class="label" for="source">Text</label>
@@ -166,15 +167,16 @@ function Start({ query: address }) {
       </div><//>
       <${DropZone} label="How to extract" onFiles=${take}><div class="card stack">
         <${Field} label="Ontology"><select required value=${ontology} onChange=${(event) => setOntology(event.target.value)}>
-          <option value="">Choose one</option>${list.flatMap((one) => (one.names.length ? one.names : [one.id]).map((id) => html`<option key=${id} value=${id}>${one.names.length ? id : one.label || id}${one.classes ? ` (${one.classes} classes)` : ""}</option>`))}</select><//>
+          <option value="">Choose one</option>${list.flatMap((one) => (one.names.length ? one.names : [one.id]).map((id) => html`<option key=${id} value=${id} selected=${id === ontology}>${one.names.length ? id : one.label || id}${one.classes ? ` (${one.classes} classes)` : ""}</option>`))}</select><//>
         <div class="row"><${FileButton} label="Add an ontology" accept=".ttl,.rdf,.owl,.jsonld,.nt,.nq,.trig,.xml,.json" onFiles=${take} /><span class="hint">It names the classes and properties that the graph may have. Turtle, RDF/XML, JSON-LD and others; drop it here as well.</span></div>
         <${Field} label="Extractor"><select value=${extractor} onChange=${(event) => choose(event.target.value)}>${EXTRACTORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
         ${extractor === "model" && html`<${Field} label="Model" hint=${models.length ? "" : "This service lists no model: SAMEAS_MODELS names those that it may ask."}><input required value=${model} list="models" placeholder="provider:name" onInput=${(event) => setModel(event.target.value)} />
           <datalist id="models">${models.map((one) => html`<option value=${one} />`)}</datalist><//>`}
+        <button type="submit" class="primary big" disabled=${!isReady || Boolean(busy)}>${busy ? `${busy}…` : "Extract the graph"}</button>
+        ${/* Below the button: what comes late must not move it from under a pointer. */ ""}
+        ${missing.length > 0 && !busy && html`<p class="estimate">Still needed: ${missing.join(" and ")}.</p>`}
         <${Estimate} estimate=${estimate} error=${refusal} />
         <${Failure} error=${error ?? ontologies.error} />
-        ${missing.length > 0 && !busy && html`<p class="estimate">Still needed: ${missing.join(" and ")}.</p>`}
-        <button type="submit" class="primary big" disabled=${!isReady || Boolean(busy)}>${busy ? `${busy}…` : "Extract the graph"}</button>
       </div><//>
     </form>
     <${Recent} />

@@ -145,7 +145,7 @@ export function TextPane({ model, shown, hot, evidence, goal, onMention, onSelec
     if (from === null || to === null || from >= to) return;
     onSelectText({ start: model.offsets.toPoints(from), end: model.offsets.toPoints(to), text: text.slice(from, to) });
   };
-  if (model.text === null) return html`<div class="text-pane empty"><p>The text of this run is not kept here. Its facts still show the words that support them.</p></div>`;
+  if (model.text === null) return html`<div class="text-pane empty"><p>The text of this run is not kept here. Its relations still show the words that support them.</p></div>`;
   return html`<div class="text-pane" ref=${root} tabindex="0" role="document" aria-label="Text with mentions; arrow keys go from mention to mention"
     onClick=${click} onKeyDown=${keys} onMouseUp=${select} onKeyUp=${(event) => event.shiftKey && select()}>
     <div class="reading">${blocks.map((block, index) => html`<${Block} key=${block.start} text=${text} block=${block} marks=${perBlock[index]} hot=${hot} root=${root} />`)}</div>

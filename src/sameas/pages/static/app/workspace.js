@@ -30,7 +30,7 @@ function Filters({ model, query, shown }) {
   const properties = [...model.uses.keys()].sort((one, other) => model.label(one).localeCompare(model.label(other)));
   const isFiltered = ["q", "class", "property", "min", "status"].some((name) => query[name]);
   return html`<form class="filters" role="search" aria-label="Filters" onSubmit=${(event) => event.preventDefault()}>
-    <input type="search" aria-label="Search things and facts" placeholder="Search things and facts" value=${query.q ?? ""} onInput=${(event) => refine({ q: event.target.value })} />
+    <input type="search" aria-label="Search entities and relations" placeholder="Search entities and relations" value=${query.q ?? ""} onInput=${(event) => refine({ q: event.target.value })} />
     <select aria-label="Class" value=${query.class ?? ""} onChange=${(event) => refine({ class: event.target.value })}>
       <option value="">Every class</option>${classes.map((iri) => html`<option value=${iri}>${model.label(iri)} (${model.inAll.get(iri)})</option>`)}</select>
     <select aria-label="Property" value=${query.property ?? ""} onChange=${(event) => refine({ property: event.target.value })}>
@@ -83,8 +83,8 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
   };
   const tabs = [
     { id: "selection", label: "Chosen" },
-    { id: "things", label: "Things", count: number(shown.entities.length) },
-    { id: "facts", label: "Facts", count: number(shown.relations.length) },
+    { id: "entities", label: "Entities", count: number(shown.entities.length) },
+    { id: "relations", label: "Relations", count: number(shown.relations.length) },
     { id: "refused", label: "Refused", count: number(shown.refused.length) },
     ...extra.map(({ id, label, count }) => ({ id, label, count })),
   ];
@@ -98,8 +98,8 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
       <div class="area area-graph"><${GraphPane} model=${model} shown=${shown} hot=${hot} hotRelation=${hotRelation} onEntity=${chooseEntity} onRelation=${chooseRelation} /></div>
       <div class="area area-side"><${Tabs} label="Details and lists" name="side" tabs=${tabs} current=${more || tabs.some((one) => one.id === tab) ? tab : "selection"} onChange=${(id) => refine({ tab: id })}>
         ${more ? more.view({ chooseRelation, chooseEntity, shown, selection })
-          : tab === "things" ? html`<${EntityList} model=${model} entities=${shown.entities} chosen=${selection?.kind === "entity" ? selection.id : null} onEntity=${chooseEntity} />`
-          : tab === "facts" ? html`<${RelationList} model=${model} relations=${shown.relations} chosen=${selection?.kind === "relation" ? selection.id : null} onRelation=${chooseRelation} />`
+          : tab === "entities" ? html`<${EntityList} model=${model} entities=${shown.entities} chosen=${selection?.kind === "entity" ? selection.id : null} onEntity=${chooseEntity} />`
+          : tab === "relations" ? html`<${RelationList} model=${model} relations=${shown.relations} chosen=${selection?.kind === "relation" ? selection.id : null} onRelation=${chooseRelation} />`
           : tab === "refused" ? html`<${RefusedList} model=${model} refused=${shown.refused} chosen=${selection?.kind === "refused" ? selection.id : null} onRefused=${chooseRefused} />`
           : html`<${SelectionPane} model=${model} shown=${shown} selection=${selection} onEntity=${chooseEntity} onRelation=${chooseRelation} onPlace=${(place) => { setGoal({ ...place }); setPane("text"); }} onClass=${chooseClass} actionsFor=${actionsFor} />`}
       <//></div>

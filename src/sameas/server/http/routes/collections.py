@@ -55,7 +55,7 @@ from sameas.server.collection_schemas import (
     RoleGiven,
     StatementPage,
 )
-from sameas.server.http.replies import flag, json_reply, query_of, whole_number
+from sameas.server.http.replies import PAGE_HEADERS, flag, json_reply, query_of, whole_number
 from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.collection_work import ReadingOptions
@@ -339,7 +339,8 @@ async def export(asked: Asked) -> ASGIApp:
     if to is None:
         raise Problem(400, "parameter-invalid", f"format must be one of {', '.join(EXPORT_FORMATS)}")
     collection = await open_for(asked, "reader")
-    return StreamingResponse(_exported(collection, to), media_type=EXPORT_MEDIA_TYPES[to])
+    headers = PAGE_HEADERS if to == "html" else {}
+    return StreamingResponse(_exported(collection, to), media_type=EXPORT_MEDIA_TYPES[to], headers=headers)
 
 
 async def _exported(collection: Collection, to: ExportFormat) -> AsyncIterator[bytes]:

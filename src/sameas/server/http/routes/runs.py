@@ -26,7 +26,7 @@ from sameas.extraction.runs.view import Version, reviewed_graph, shown_metadata,
 from sameas.extraction.runs.work import completed, hit
 from sameas.extraction.text.document_source import DocumentSource
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of, time_of, whole_number
+from sameas.server.http.replies import PAGE_HEADERS, json_reply, query_of, time_of, whole_number
 from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.problems import Problem, not_found
 from sameas.server.schemas import CancelAnswer, RunPage, ShownRun, is_run_key
@@ -37,12 +37,6 @@ from sameas.server.streams.sse import EventStream
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 PAGE = "html"
 _LISTED = 100
-# The page has scripts: in a browser it is a file to be saved, and none of ours.
-_PAGE_HEADERS = {
-    "Content-Disposition": 'attachment; filename="graph.html"',
-    "Content-Security-Policy": "sandbox",
-    "X-Content-Type-Options": "nosniff",
-}
 _KEY_START = re.compile(r"(?:sha256-)?[0-9a-f]{8,64}")
 _TODO = "list the runs to see their keys"
 # What a client may call a format besides its own media type.
@@ -107,7 +101,7 @@ async def get_graph(asked: Asked) -> ASGIApp:
         raise Problem(409, "run-under-way", "the run has not ended yet; listen to its events", retry_after=1.0)
     if is_page:
         page = await asyncio.to_thread(lambda: run_page(view_of(run, version)))
-        return Response(page, media_type="text/html", headers=_PAGE_HEADERS)
+        return Response(page, media_type="text/html", headers=PAGE_HEADERS)
     service = asked.service.workspaces.get(asked.caller.space)
     name = query.get("document", "")
     sources = (DocumentSource.of_name(name),) if name else ()
