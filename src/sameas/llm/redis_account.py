@@ -91,6 +91,8 @@ class RedisAccount:
         self._own = OwnShare(self._limits, circuit=self._circuit, window=window)
         self._together = 0
         self._is_returning = False
+        # Whether somebody was told to wait, and nobody was let through since: they ask again.
+        self._is_waited_for = False
         self._beating: asyncio.Task[None] | None = None
         self._coming_back: asyncio.Task[None] | None = None
 
@@ -133,8 +135,8 @@ class RedisAccount:
 
     async def finish(self, grant: Granted, ending: Ending) -> Change | None:
         changed = self._own.finish(grant, ending, self._clock())
-        is_idle = not self._own.state.calls
-        if is_idle and self._beating is not None:
+        is_idle = not self._own.state.calls and not self._is_waited_for
+        if not self._own.state.calls and self._beating is not None:
             self._beating.cancel()
             self._beating = None
         if self._own.is_alone:
@@ -204,6 +206,7 @@ class RedisAccount:
             await self._report(self._own.spent(self._clock()))
             return await self._ask(call, tokens)
         self._told(*reply[-2:])
+        self._is_waited_for = reply[0] != 0
         now = self._clock()
         if reply[0] == 0:
             grant = Granted(id=call, tokens=tokens)
