@@ -139,7 +139,11 @@ def many(documents: int) -> None:
 
 def shared_limits(*, nodes: int = 3, window: float = 12.0, windows: int = 4, limit: int = 120) -> None:
     """The requests of several nodes under pressure, counted where they arrive: never above the limit, and how much of it."""
-    with RedisServer(appendonly="always") as redis, served(window / WINDOW_SECONDS) as (address, told, tell), ExitStack() as stack:
+    with (
+        RedisServer(appendonly="always") as redis,
+        served(window / WINDOW_SECONDS) as (address, told, tell),
+        ExitStack() as stack,
+    ):
         asking = [
             stack.enter_context(
                 subprocess.Popen([sys.executable, "-m", "bench.cluster", redis.url, address, str(window), str(limit)])
