@@ -229,11 +229,12 @@ class RedisAccount:
         self._together = together
 
     def _lost(self) -> None:
-        if not self._own.is_alone:
-            self._own.lost(self._clock())
-            if self._own.is_alone:
-                _log.warning("limits are shared on a Redis that does not answer: this node goes on with its own part")
-        if self._own.is_alone:
+        was_alone = self._own.is_alone
+        self._own.lost(self._clock())
+        is_alone = self._own.is_alone
+        if is_alone and not was_alone:
+            _log.warning("limits are shared on a Redis that does not answer: this node goes on with its own part")
+        if is_alone:
             self._look_whether_back()
 
     def _look_whether_back(self) -> None:
