@@ -1,22 +1,39 @@
-"""Several machines: how throughput grows with workers, what a run costs beyond its work, and equal documents that cost once.
+"""Several machines: how throughput grows with workers, what a run costs beyond its work, equal documents that cost once,
+and limits that several nodes share.
 
     ./run bench cluster [DOCUMENTS]
+    ./run bench cluster limits          the shared limits alone, in windows of 12 s
 
 Model calls take a second and workers ask one at a time, so that the machines wait and the processor of this one is
 enough. Processor time is that of every process together (API node, workers, broker, Redis, PostgreSQL, S3), with the time
 that the same texts take in one process subtracted.
 """
 
+import asyncio
+import itertools
+import json
+import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
+from bisect import bisect_left
 from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 
+from bench.limits import AT_LEAST, SCHEMA, Arrived, served, verdict
+from sameas.llm.account import WINDOW_SECONDS, RateLimits
+from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.models import Ask, Message, open_model
+from sameas.llm.redis_account import RedisAccount
+from sameas.llm.supervisor import RequestSupervisor
+from sameas.stores.redis import open_backend
 from tests.integration.model_path import ORACLE, sentence
 from tests.servers.model_script import Call, says
+from tests.servers.redis import RedisServer
 from tests.storm.cluster_storm import Machines
 from tests.unit.server.house import TURTLE
 
@@ -26,6 +43,10 @@ _EACH = 12
 
 
 def main(documents: str = "10000") -> None:
+    if documents == "limits":
+        shared_limits()
+        return
+    shared_limits()
     rates = {workers: measured_throughput(workers) for workers in (1, 2, 4)}
     for workers, rate in rates.items():
         print(f"{workers} workers, calls of {_LATENCY:g} s: {rate:.2f} runs/s, {rate / rates[1]:.2f}x of one")
@@ -116,6 +137,55 @@ def many(documents: int) -> None:
     print(f"API while the queue is full: p99 {1000 * p99:.0f} ms (150), median {1000 * statistics.median(took):.0f} ms")
 
 
+def shared_limits(*, nodes: int = 3, window: float = 12.0, windows: int = 4, limit: int = 120) -> None:
+    """The requests of several nodes under pressure, counted where they arrive: never above the limit, and how much of it."""
+    with (
+        RedisServer(appendonly="always") as redis,
+        served(window / WINDOW_SECONDS) as (address, told, tell),
+        ExitStack() as stack,
+    ):
+        asking = [
+            stack.enter_context(
+                subprocess.Popen([sys.executable, "-m", "bench.cluster", redis.url, address, str(window), str(limit)])
+            )
+            for _ in range(nodes)
+        ]
+        stack.callback(lambda: [process.kill() for process in asking])
+        # Starting takes as long as a busy machine needs; what counts is between the first call and the last.
+        time.sleep(5.0 + windows * window)
+        for process in asking:
+            process.kill()
+        tell.write("enough\n")
+        tell.flush()
+        times = sorted(Arrived(*one).at for one in json.loads(told.readline()))
+    highest = max(bisect_left(times, at + window) - number for number, at in enumerate(times))
+    # Whole windows: what came before the first call of the last, over the time until then.
+    last = (len(times) - 1) // limit * limit
+    share = last / limit / ((times[last] - times[0]) / window)
+    print(
+        f"{nodes} nodes share {limit} requests in {window:g} s: {len(times)} calls, at most {highest} in any window at "
+        f"the server{verdict(highest <= limit)}, {share:.1%} used{verdict(share >= AT_LEAST)}"
+    )
+
+
+async def _press(redis: str, address: str, window: float, limit: int) -> None:
+    """One node: asks for more than it is allowed, until it is killed."""
+    limits = RateLimits(requests_per_minute=limit, tokens_per_minute=10**9, max_concurrent=30)
+    account = RedisAccount(open_backend(redis), limits, account="bench", window=window)
+    supervisor = RequestSupervisor(open_model(address), limiter=CentralRateLimiterService(account=account))
+    numbers = itertools.count(os.getpid() * 10**6)
+
+    async def ask_on() -> None:
+        while True:
+            message = Message("user", f"{next(numbers)}")
+            await supervisor.ask(
+                "entity_extraction",
+                Ask(messages=(message,), schema=SCHEMA, schema_name="reply", max_output_tokens=5),
+            )
+
+    await asyncio.gather(*(ask_on() for _ in range(20)))
+
+
 def _ask_all(machines: Machines, texts: list[str], *, model: bool = True) -> None:
     params = {"extractor": "model"} if model else {"extractor": "lexicon"}
 
@@ -145,7 +215,6 @@ def _processor_time(machines: Machines) -> float:
 
 def _alone(texts: list[str]) -> float:
     """Processor time of the same texts in one process, with SQLite and folders."""
-    import asyncio
     import tempfile
 
     from sameas import open_async_store
@@ -168,3 +237,7 @@ def _alone(texts: list[str]) -> float:
 
     with tempfile.TemporaryDirectory() as home:
         return asyncio.run(work(Path(home)))
+
+
+if __name__ == "__main__":
+    asyncio.run(_press(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])))

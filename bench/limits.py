@@ -99,11 +99,11 @@ def measure(limits: RateLimits, *, window: float, windows: int, allowed: int, by
     what = "tokens" if by_tokens else "requests"
     print(
         f"{what:<10} limit {most:,} in {window:g} s, {len(seen)} calls in {times[-1] - times[0]:.1f} s: at most "
-        f"{highest:,} in any window at the server{_verdict(highest <= most)}, {share:.1%} used{_verdict(share >= AT_LEAST)}"
+        f"{highest:,} in any window at the server{verdict(highest <= most)}, {share:.1%} used{verdict(share >= AT_LEAST)}"
     )
 
 
-def _verdict(held: bool) -> str:
+def verdict(held: bool) -> str:
     return " (held)" if held else " (MISSED)"
 
 

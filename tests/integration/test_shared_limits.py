@@ -252,7 +252,7 @@ async def test_calls_under_way_are_renewed_for_as_long_as_they_last(
 
     def until() -> int:
         with redis_server.client() as client:
-            kept: Any = client.get("sameas:limits:3:test")
+            kept: Any = client.get("sameas:limits:4:test")
         return msgspec.msgpack.decode(kept)["s"][grant.id][0]  # type: ignore[no-any-return]
 
     first = until()

@@ -185,21 +185,25 @@ class AccountState:
         self._tokens = 0
         self._paused_until = -math.inf
 
-    def admit(self, tokens: int, now: float) -> Granted | Wait:
+    def admit(self, tokens: int, now: float, id_: str | None = None) -> Granted | Wait:
         """Count a call that uses at most so many tokens, or say how long it must wait."""
-        while self._ended and self._ended[0].last_at + self._seconds <= now:
-            bucket = self._ended.popleft()
-            self._requests -= bucket.requests
-            self._tokens -= bucket.tokens
+        self._forget(now)
         wait = self._pace_wait(now) or self._circuit_wait(now) or self._window_wait(tokens, now)
-        if wait is not None:
-            return wait
-        grant = Granted(id=str(next(self._numbers)), tokens=tokens)
+        return self.take(id_ or str(next(self._numbers)), tokens, now) if wait is None else wait
+
+    def take(self, id_: str, tokens: int, now: float) -> Granted:
+        """Count a call that is let through in any case."""
+        self._forget(now)
+        grant = Granted(id=id_, tokens=tokens)
         self._pace.begin(now)
         self.calls[grant.id] = _Call(tokens, self.circuit.enter(grant.id, now))
         self._requests += 1
         self._tokens += tokens
         return grant
+
+    def pause(self, until: float) -> None:
+        """Let nobody through before then."""
+        self._paused_until = max(self._paused_until, until)
 
     def finish(self, grant: Granted, ending: Ending, now: float) -> Change | None:
         """The call has ended; a second time changes nothing."""
@@ -218,7 +222,7 @@ class AccountState:
         if ending.verdict == "refused" and not pause:
             pause = self._pace.refused(now, began_at=call.ticket.began_at) * ending.stretch
         if pause:
-            self._paused_until = max(self._paused_until, now + pause)
+            self.pause(now + pause)
         match ending.verdict:
             case "answered":
                 self._pace.answered()
@@ -228,6 +232,13 @@ class AccountState:
             case _:
                 self.circuit.left(call.ticket)
                 return None
+
+    def _forget(self, now: float) -> None:
+        """Count no more what has left the window."""
+        while self._ended and self._ended[0].last_at + self._seconds <= now:
+            bucket = self._ended.popleft()
+            self._requests -= bucket.requests
+            self._tokens -= bucket.tokens
 
     def _pace_wait(self, now: float) -> Wait | None:
         if (apart := self._pace.wait(now)) > 0:

@@ -2,14 +2,17 @@
 
 Rule: `limits.lua` decides, by the server's clock. Each step is one script on one key, and one that is sent twice,
 because a reply was lost, counts once. The call of a node that died goes when its lease ends. Nodes take turns: one that
-waited for a second goes before those that came later. A server that loses its memory forgets at most a minute, and
-that the circuit was open.
+waited for a second goes before those that came later. While the server is away, a node goes on by itself with the part
+of the limits that it was told to be its own (`own_share.py`), and reports what it spent before it asks again. A server
+that loses its memory lets nobody through for a window, and forgets that the circuit was open.
 """
 
 import asyncio
 import itertools
 import logging
+import time
 import uuid
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.resources import files
 from random import Random
@@ -17,13 +20,14 @@ from typing import Any, Final
 
 from sameas.llm.account import PROBE_POLL, WINDOW_SECONDS, Ending, Granted, RateLimits, Wait
 from sameas.llm.circuit import Change, CircuitSettings, Phase
+from sameas.llm.own_share import OwnShare, Spent
 from sameas.llm.signals import LimitReason
 from sameas.once.errors import StoreError
 from sameas.stores.redis import RedisBackend
 from sameas.stores.redis_commands import Lua, Source, scripts_of
 
 # With a number, because nodes of an older version count otherwise.
-PREFIX: Final = "sameas:limits:3:"
+PREFIX: Final = "sameas:limits:4:"
 LEASE_SECONDS: Final = 30.0
 # A window has so many buckets; a call that ended counts for up to one bucket longer than the window.
 BUCKETS: Final = 240
@@ -31,6 +35,10 @@ BUCKETS: Final = 240
 # What ends on another node is found by looking: soon for a slot, which calls of a second or two give back.
 _LOOK_FOR_SLOT = 0.1
 _LOOK_FOR_TURN = 0.5
+# A node that has just heard from the server tells it what was spent.
+_LOOK_WHILE_RETURNING = 0.05
+_LOOK_FOR_SERVER = 0.5
+_MUST_REPORT: Final = 2
 _SECOND: Final = 1_000_000
 _REASONS: Final[dict[bytes, LimitReason]] = {
     b"held": "requests",
@@ -65,6 +73,7 @@ class RedisAccount:
         lease: float = LEASE_SECONDS,
         window: float = WINDOW_SECONDS,
         random: Random | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not account or not lease > 0 or not window > 0:
             raise ValueError("shared limits need the name of an account, a lease and a window above 0")
@@ -78,8 +87,14 @@ class RedisAccount:
         self._node = uuid.uuid4().hex
         self._numbers = itertools.count(1)
         self._random = random or Random()
-        self._held: set[str] = set()
-        self._renewal: asyncio.Task[None] | None = None
+        self._clock = clock
+        self._own = OwnShare(self._limits, circuit=self._circuit, window=window)
+        self._together = 0
+        self._is_returning = False
+        # Whether somebody was told to wait, and nobody was let through since: they ask again.
+        self._is_waited_for = False
+        self._beating: asyncio.Task[None] | None = None
+        self._coming_back: asyncio.Task[None] | None = None
 
     @property
     def limits(self) -> RateLimits:
@@ -92,59 +107,68 @@ class RedisAccount:
     @property
     def in_flight(self) -> int:
         """How many calls of this node are under way."""
-        return len(self._held)
+        return len(self._own.state.calls)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the server is away and this node goes on with its own part of the limits."""
+        return self._own.is_alone
 
     async def admit(self, tokens: int) -> Granted | Wait:
         call = f"{self._node}-{next(self._numbers)}"
-        limits = self._limits
-        reply = await self._run(
-            "admit",
-            call,
-            self._node,
-            tokens,
-            limits.requests_per_minute,
-            limits.tokens_per_minute,
-            limits.max_concurrent,
-            self._window,
-            BUCKETS,
-            self._lease,
-            self._recover_after,
-        )
-        if reply[0] == 0:
-            self._held.add(call)
-            self._renew_while_held()
-            return Granted(id=call, tokens=tokens)
-        _, micros, why, down_for = reply
-        return Wait(
-            seconds=micros / _SECOND if micros else None,
-            reason=_REASONS[why],
-            asked_by_server=why == b"held",
-            look_again=self._look_again(why, micros / _SECOND),
-            down_for=down_for / _SECOND if why == b"server" else None,
-        )
+        if not self._own.is_alone:
+            try:
+                answer = await self._ask(call, tokens)
+            except StoreError:
+                self._lost()
+                if not self._own.is_alone:
+                    raise
+            else:
+                return answer
+        self._look_whether_back()
+        if self._is_returning:
+            return Wait(seconds=None, reason="requests", look_again=_LOOK_WHILE_RETURNING)
+        answer = self._own.admit(call, tokens, self._clock())
+        if isinstance(answer, Granted):
+            self._beat_while_under_way()
+        return answer
 
     async def finish(self, grant: Granted, ending: Ending) -> Change | None:
-        self._held.discard(grant.id)
-        if not self._held and self._renewal is not None:
-            self._renewal.cancel()
-            self._renewal = None
-        changed: int = await self._run(
-            "finish",
-            grant.id,
-            ending.verdict,
-            ending.tokens,
-            round(ending.pause * _SECOND),
-            repr(ending.stretch),
-            self._window,
-            BUCKETS,
-            self._lease,
-            self._circuit.failures_to_open,
-            self._circuit.successes_to_close,
-            round(self._circuit.together_within * _SECOND),
-        )
-        return _CHANGES[changed]
+        changed = self._own.finish(grant, ending, self._clock())
+        is_idle = not self._own.state.calls and not self._is_waited_for
+        if not self._own.state.calls and self._beating is not None:
+            self._beating.cancel()
+            self._beating = None
+        if self._own.is_alone:
+            # The server counts what it let through until a window after its lease.
+            return changed
+        if is_idle:
+            # Who has nothing under way keeps no part from those who do.
+            self._told(0, 0)
+        try:
+            number: int = await self._run(
+                "finish",
+                grant.id,
+                ending.verdict,
+                ending.tokens,
+                round(ending.pause * _SECOND),
+                repr(ending.stretch),
+                self._window,
+                BUCKETS,
+                self._lease,
+                self._circuit.failures_to_open,
+                self._circuit.successes_to_close,
+                round(self._circuit.together_within * _SECOND),
+                self._node if is_idle else "",
+            )
+        except StoreError:
+            self._lost()
+            raise
+        return _CHANGES[number]
 
     async def phase(self) -> Phase:
+        if self._own.is_alone:
+            return self._own.state.circuit.phase(self._clock())
         phase: int = await self._run("phase", self._recover_after)
         return _PHASES[phase]
 
@@ -160,18 +184,121 @@ class RedisAccount:
                 look = _LOOK_FOR_SLOT if why == b"concurrent" else _LOOK_FOR_TURN
                 return look * (0.5 + self._random.random() / 2)
 
-    def _renew_while_held(self) -> None:
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.get_running_loop().create_task(self._renew())
+    async def _ask(self, call: str, tokens: int) -> Granted | Wait:
+        """What the server says."""
+        limits = self._limits
+        reply = await self._run(
+            "admit",
+            call,
+            self._node,
+            tokens,
+            limits.requests_per_minute,
+            limits.tokens_per_minute,
+            limits.max_concurrent,
+            self._window,
+            BUCKETS,
+            self._lease,
+            self._recover_after,
+            self._own.parts,
+            self._together,
+        )
+        if reply[0] == _MUST_REPORT:
+            await self._report(self._own.spent(self._clock()))
+            return await self._ask(call, tokens)
+        self._told(*reply[-2:])
+        self._is_waited_for = reply[0] != 0
+        now = self._clock()
+        if reply[0] == 0:
+            grant = Granted(id=call, tokens=tokens)
+            self._own.took(grant, now)
+            self._beat_while_under_way()
+            return grant
+        _, micros, why, down_for, *_ = reply
+        if why in (b"server", b"held"):
+            self._own.state.pause(now + micros / _SECOND)
+        return Wait(
+            seconds=micros / _SECOND if micros else None,
+            reason=_REASONS[why],
+            asked_by_server=why == b"held",
+            look_again=self._look_again(why, micros / _SECOND),
+            down_for=down_for / _SECOND if why == b"server" else None,
+        )
 
-    async def _renew(self) -> None:
-        while self._held:
-            await asyncio.sleep(self._lease / _SECOND / 3)
+    def _told(self, parts: int, together: int) -> None:
+        self._own.told(parts)
+        self._together = together
+
+    def _lost(self) -> None:
+        was_alone = self._own.is_alone
+        self._own.lost(self._clock())
+        is_alone = self._own.is_alone
+        if is_alone and not was_alone:
+            _log.warning("limits are shared on a Redis that does not answer: this node goes on with its own part")
+        if is_alone:
+            self._look_whether_back()
+
+    def _look_whether_back(self) -> None:
+        if not _is_running(self._coming_back):
+            self._is_returning = False
+            self._coming_back = asyncio.get_running_loop().create_task(self._come_back())
+
+    async def _come_back(self) -> None:
+        """Report when the server answers. Calls are let through until it does, and none while the report is made."""
+        while self._own.is_alone:
             try:
-                await self._perform("renew", (self._window, self._lease, self._backend.skew_micros, *self._held))
+                await self._run("phase", self._recover_after)
+                self._is_returning = True
+                await self._report(self._own.spent(self._clock()))
+                self._own.back()
+            except StoreError:
+                await asyncio.sleep(_LOOK_FOR_SERVER)
+            finally:
+                self._is_returning = False
+
+    async def _report(self, spent: Spent) -> None:
+        under_way = [word for call in spent.under_way for word in call]
+        reply = await self._perform(
+            "report",
+            (
+                self._node,
+                self._own.parts,
+                self._together,
+                spent.requests,
+                spent.tokens,
+                self._window,
+                BUCKETS,
+                self._lease,
+                self._backend.skew_micros,
+                *under_way,
+            ),
+        )
+        self._told(*reply[-2:])
+        # The part is kept for this node until it shows that it was heard.
+        await self._perform("beat", self._beat_words())
+
+    def _beat_while_under_way(self) -> None:
+        if not _is_running(self._beating):
+            self._beating = asyncio.get_running_loop().create_task(self._beat_on())
+
+    async def _beat_on(self) -> None:
+        while self._own.state.calls:
+            await asyncio.sleep(min(self._lease / 3, self._window / 6) / _SECOND)
+            if self._own.is_alone:
+                continue
+            try:
+                reply = await self._perform("beat", self._beat_words())
+                if reply[0] == _MUST_REPORT:
+                    await self._report(self._own.spent(self._clock()))
+                else:
+                    self._told(*reply[-2:])
             except StoreError:
                 # The next try may still be in time.
                 _log.warning("calls under way could not be renewed on Redis", exc_info=True)
+                self._lost()
+
+    def _beat_words(self) -> tuple[str | int, ...]:
+        words = (self._node, self._own.parts, self._together, self._window, self._lease, self._backend.skew_micros)
+        return (*words, *self._own.state.calls)
 
     async def _run(self, script: str, *args: str | int) -> Any:
         skew = self._backend.skew_micros
@@ -180,3 +307,8 @@ class RedisAccount:
     async def _perform(self, script: str, args: tuple[str | int, ...]) -> Any:
         words = tuple(str(arg).encode() for arg in args)
         return await self._backend.aperform(Lua(_scripts()[script], self._key, words))
+
+
+def _is_running(task: asyncio.Task[None] | None) -> bool:
+    """Whether a task goes on in this loop."""
+    return task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop()

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -427,6 +428,7 @@ class Service:
         if self._long_work is not None:
             await self._long_work.close()
         await self._models.close()
+        await asyncio.to_thread(self.workspaces.close)
         await self.store.close()
         await self._close_counts()
 
@@ -443,6 +445,8 @@ class Service:
             case "cancel-run":
                 self._later(self._cancel(notice.tenant, notice.key))
             case "ontology-updated" | "ontology-deleted":
+                if notice.new_version is not None and self.dispatch is not None:
+                    self._later(self._supersede(notice, notice.new_version))
                 owner = SHARED if notice.shared else notice.tenant
                 # What was deleted may be in the cache of this home, whether its registry was looked at or not.
                 if notice.type == "ontology-deleted" or self.ontologies.has(owner):
@@ -479,6 +483,16 @@ class Service:
                 await self.deletion.sweep(space, ontology_id=notice.ontology_id or None)
         except (SameasError, OSError) as trouble:
             _LOG.warning("what was deleted elsewhere could not be deleted here: %s", trouble)
+
+    async def _supersede(self, notice: Notice, new_version: str) -> None:
+        """Mark here what was superseded on another server."""
+        try:
+            spaces = self.workspaces.all() if notice.shared else await self.workspaces.of_tenant(notice.tenant)
+            for _, space in spaces:
+                supersede = partial(space.runs.supersede, notice.ontology_id, new_version=new_version, tell=False)
+                await asyncio.to_thread(supersede)
+        except (SameasError, OSError) as trouble:
+            _LOG.warning("what was superseded elsewhere could not be marked here: %s", trouble)
 
     async def _refresh(self, owner: str) -> None:
         try:

@@ -314,8 +314,10 @@ class Runs:
             shutil.rmtree(path, ignore_errors=True)
         return len(aside)
 
-    def supersede(self, ontology_id: str, *, new_version: str) -> tuple[str, ...]:
-        """Mark the runs of an ontology's other versions; their folders stay until they are pruned."""
+    def supersede(self, ontology_id: str, *, new_version: str, tell: bool = True) -> tuple[str, ...]:
+        """Mark the runs of an ontology's other versions; their folders stay until they are pruned. Without `tell` only
+        the copies of this home: what is fetched later is marked already.
+        """
         now = instant(self._clock())
         marked = []
         for metadata in self.list(ontology=ontology_id):
@@ -323,6 +325,8 @@ class Runs:
                 continue
             folder = self.at(metadata.idempotency_key)
             write_durably(folder.path / METADATA, replace(metadata, superseded_at=now).to_json())
+            if self.objects is not None and tell:
+                self.objects.supersede(folder, now)
             marked.append(folder.key)
         return tuple(marked)
 

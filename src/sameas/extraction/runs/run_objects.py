@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from sameas.extraction.events.journal import JournalLine, JournalTail
 from sameas.extraction.runs.durable_file import write_durably
@@ -42,6 +43,7 @@ _TOGETHER = 8 << 20
 _SEGMENT = re.compile(r"(\d+)/events/(\d+)-(\d+)")
 _PLACE_FILE = ".place"
 _RESULT = "result"
+_SUPERSEDED = "superseded"
 # Milliseconds of the year 5138: later runs come first in the order of names.
 _FAR = 99_999_999_999_999
 
@@ -206,6 +208,12 @@ class RunObjects:
         self._objects.put(f"{self._root(folder.key)}{place}/{_RESULT}", _encode(_Files(files, tuple(apart))))
         _write_place(folder, f"{place}/{_RESULT}")
 
+    def supersede(self, folder: RunFolder, at: str) -> None:
+        """Mark a result for whoever fetches it from now on."""
+        place, _, name = read_place(folder).partition("/")
+        if name == _RESULT:
+            self.put(folder.key, place, _SUPERSEDED, at.encode())
+
     def put(self, key: str, place: str, name: str, data: bytes) -> None:
         self._objects.put(f"{self._root(key)}{place}/{name}", data)
 
@@ -222,6 +230,9 @@ class RunObjects:
         files = self._result(folder.key, place)
         if files is None:
             return
+        if (at := self._objects.get(f"{self._root(folder.key)}{place}/{_SUPERSEDED}")) is not None:
+            metadata = replace(RunMetadata.from_json(files[METADATA]), superseded_at=at.decode())
+            files[METADATA] = metadata.to_json()
         folder.prepare()
         for name in sorted(files, key=lambda one: one == METADATA):
             write_durably(folder.path / name, files[name], settle=False)

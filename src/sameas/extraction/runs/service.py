@@ -161,10 +161,12 @@ class ExtractionService:
 
     def close(self) -> None:
         """Close the connections to the database; the store is its opener's. Blocking."""
-        if self._tables is not None:
-            self._tables.close()
-        if isinstance(self._checkpoints, CheckpointTables):
-            self._checkpoints.close()
+        self.connections()
+
+    @property
+    def connections(self) -> Callable[[], None]:
+        """What closes them when the service itself is gone; a second time changes nothing."""
+        return partial(_close, self._tables, self._checkpoints)
 
     def _open_checkpoints(self, home: Path, database: str | None) -> CheckpointFile | CheckpointTables:
         max_bytes = self._settings.checkpoint_bytes
@@ -453,3 +455,10 @@ def results_id(iri: str, version: str) -> str:
 
 def _id_of(ontology: Ontology) -> str:
     return results_id(ontology.iri, ontology.version)
+
+
+def _close(tables: ResultTables | None, checkpoints: CheckpointFile | CheckpointTables) -> None:
+    if tables is not None:
+        tables.close()
+    if isinstance(checkpoints, CheckpointTables):
+        checkpoints.close()

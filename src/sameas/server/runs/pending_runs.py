@@ -23,6 +23,9 @@ from sameas.objects import Objects
 from sameas.server.runs.day_accounts import Reserved
 from sameas.server.schemas import ExtractRequest
 
+FORM = 1
+"""Raised whenever an older release would do something else with a request than the one that accepted it."""
+
 _SUFFIX = ".json"
 _ASIDE = ".unreadable"
 
@@ -41,6 +44,7 @@ class PendingRun(msgspec.Struct, frozen=True, kw_only=True):
     """What can be shown of the run before it begins."""
     reserved: Reserved | None = None
     """What was set aside for it of the tenant's day."""
+    form: int = FORM
 
 
 class PendingRuns:
@@ -99,7 +103,7 @@ class PendingRuns:
             _LOG.warning("the promise %s cannot be read: %s", path.name, trouble)
             is_here = False
         if is_here:
-            return pending_run
+            return _readable(pending_run)
         _LOG.warning("the file %s is not a promise that was kept here; it is set aside", path)
         path.replace(path.with_name(path.name + _ASIDE))
         return None
@@ -134,7 +138,7 @@ class PendingObjects:
         except (msgspec.ValidationError, msgspec.DecodeError) as trouble:
             _LOG.warning("the promise %s is left to a release that can read it: %s", key, trouble)
             return None
-        return pending_run if (pending_run.tenant, pending_run.key) == (tenant, key) else None
+        return _readable(pending_run) if (pending_run.tenant, pending_run.key) == (tenant, key) else None
 
     def has(self, tenant: str, key: str) -> bool:
         return self._objects.has(_name(tenant, key))
@@ -155,6 +159,13 @@ class PendingObjects:
             if is_key(key):
                 found.append(((_tenant_of(folder), key), one.modified_at.timestamp()))
         return sorted(found, key=lambda one: one[1])
+
+
+def _readable(pending_run: PendingRun) -> PendingRun | None:
+    if pending_run.form <= FORM:
+        return pending_run
+    _LOG.warning("the promise %s has a later form and is left to the release that wrote it", pending_run.key)
+    return None
 
 
 _REQUESTS = "requests"

@@ -7,8 +7,9 @@ written down in the store, so that what concerns a whole tenant reaches them fro
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -82,6 +83,8 @@ class Workspaces:
         self._open: OrderedDict[str, ExtractionService] = OrderedDict()
         self._engine = AsyncEngine(store)
         self._noted: set[str] = set()
+        # Filled wherever the last reference goes, and so by nothing that could wait.
+        self._let_go: deque[Callable[[], None]] = deque()
 
     def get(self, space: str) -> ExtractionService:
         # Both loops ask for spaces.
@@ -99,10 +102,26 @@ class Workspaces:
                     settings=self._settings,
                     observers=self._observers,
                 )
+                # Runs may still be under way in one that is let go: its connections are closed when nobody has it.
+                weakref.finalize(service, self._let_go.append, service.connections).atexit = False
                 while len(self._open) > _KEPT:
                     self._open.popitem(last=False)
             self._open.move_to_end(space)
-            return service
+        self._close_let_go()
+        return service
+
+    def close(self) -> None:
+        """Close the connections of all; blocking."""
+        with self._lock:
+            services = [*self._open.values()]
+            self._open.clear()
+        for service in services:
+            service.close()
+        self._close_let_go()
+
+    def _close_let_go(self) -> None:
+        while self._let_go:
+            self._let_go.popleft()()
 
     async def note(self, space: str) -> None:
         """Write down that something is done in a case; in the background loop."""
