@@ -279,6 +279,7 @@ async def test_a_step_whose_reply_was_lost_counts_once(redis_url: str, redis_ser
             proxy.drop_reply()
             await account.finish(grant, used(1))
         assert isinstance(await account.admit(1), Wait)
+        await backend.aclose()
 
 
 async def make(account: RedisAccount, verdict: Any, **words: Any) -> Change | None:
