@@ -89,8 +89,8 @@ function Start({ query: address }) {
   const [replacing, setReplacing] = useState(null);
   const ontologies = useAsked(() => get("/api/v1/ontologies"), []);
   const list = ontologies.data?.ontologies ?? [];
-  // "Run again" comes with the run whose text and ontology are wanted. The list of ontologies may come later: its
-  // options say themselves which one is chosen.
+  // "Run again" comes with the run whose text and ontology are wanted. Where the list of ontologies comes later, the
+  // chosen one is an option all the same: the browser sends no form whose choice has none.
   useEffect(() => {
     if (!address.from) return;
     get(`/api/v1/runs/${encodeURIComponent(address.from)}/view?version=found`).then((view) => {
@@ -99,6 +99,7 @@ function Start({ query: address }) {
       setOntology(view.run.ontologyNames?.[0] ?? view.run.ontologyId);
     }, setError);
   }, [address.from]);
+  const isAhead = Boolean(ontology) && !list.some((one) => one.names.includes(ontology) || one.id === ontology);
   const models = session.get().models ?? [];
   const choose = (id) => {
     setExtractor(id);
@@ -167,7 +168,7 @@ function Start({ query: address }) {
       </div><//>
       <${DropZone} label="How to extract" onFiles=${take}><div class="card stack">
         <${Field} label="Ontology"><select required value=${ontology} onChange=${(event) => setOntology(event.target.value)}>
-          <option value="">Choose one</option>${list.flatMap((one) => (one.names.length ? one.names : [one.id]).map((id) => html`<option key=${id} value=${id} selected=${id === ontology}>${one.names.length ? id : one.label || id}${one.classes ? ` (${one.classes} classes)` : ""}</option>`))}</select><//>
+          <option value="">Choose one</option>${isAhead && html`<option key="ahead" value=${ontology} selected>${ontology}</option>`}${list.flatMap((one) => (one.names.length ? one.names : [one.id]).map((id) => html`<option key=${id} value=${id} selected=${id === ontology}>${one.names.length ? id : one.label || id}${one.classes ? ` (${one.classes} classes)` : ""}</option>`))}</select><//>
         <div class="row"><${FileButton} label="Add an ontology" accept=".ttl,.rdf,.owl,.jsonld,.nt,.nq,.trig,.xml,.json" onFiles=${take} /><span class="hint">It names the classes and properties that the graph may have. Turtle, RDF/XML, JSON-LD and others; drop it here as well.</span></div>
         <${Field} label="Extractor"><select value=${extractor} onChange=${(event) => choose(event.target.value)}>${EXTRACTORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
         ${extractor === "model" && html`<${Field} label="Model" hint=${models.length ? "" : "This service lists no model: SAMEAS_MODELS names those that it may ask."}><input required value=${model} list="models" placeholder="provider:name" onInput=${(event) => setModel(event.target.value)} />
