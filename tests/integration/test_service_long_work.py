@@ -2,7 +2,10 @@
 
 import os
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -135,16 +138,39 @@ def test_a_server_that_stops_hands_a_long_run_over_with_its_process(tmp_path):
         _until(lambda: service.client.get(place).json()["status"] == "complete")
 
 
+@contextmanager
+def _health_checks(url):
+    """Health checks from a thread of their own for as long as the block lasts; the seconds that each took."""
+    delays, over = [], threading.Event()
+
+    def check():
+        with httpx.Client(base_url=url, timeout=4 * WITHIN) as client:
+            while not over.wait(0.02):
+                began = time.monotonic()
+                assert client.get("/health/live").status_code == 200
+                delays.append(time.monotonic() - began)
+
+    with ThreadPoolExecutor(1) as thread:
+        checking = thread.submit(check)
+        try:
+            yield delays
+        finally:
+            over.set()
+            checking.result()
+
+
 def test_health_is_answered_while_a_large_ontology_is_loaded_and_a_long_text_is_read(tmp_path):
-    """What it takes is in `bench service`; here, that it is answered at all times and by a process that does neither."""
-    with running(tmp_path) as service, httpx.Client(base_url=service.url, timeout=WITHIN) as other:
-        put = service.client.put("/api/v1/ontologies/large", content=_large(8_000), timeout=4 * WITHIN)
+    """What it takes is in `bench service`; here, that the loop is held for no length of the work, on any machine."""
+    with running(tmp_path) as service, _health_checks(service.url) as delays:
+        began = time.monotonic()
+        put = service.client.put("/api/v1/ontologies/large", content=_large(20_000), timeout=4 * WITHIN)
+        loading = time.monotonic() - began
         assert put.status_code == 201
+        while_loading = list(delays)
         request = {"text": f"{LONG}\n\n{TEXTS}", "ontologyId": "large"}
         place = extract(service, request, Prefer="respond-async").headers["location"]
-        asked = 0
-        while service.client.get(place).json()["status"] != "complete":
-            assert other.get("/health/live").status_code == 200
-            asked += 1
-        assert asked > 0
+        _until(lambda: service.client.get(place).json()["status"] == "complete")
         assert service.app.service.ontologies._parsed == {}
+    assert len(while_loading) > 3
+    assert max(while_loading) < loading / 2
+    assert sorted(delays)[len(delays) * 99 // 100] < 2.0
