@@ -44,12 +44,14 @@ def list_keys(
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """The records, newest first."""
-    query = Query(scope=scope, tenant=tenant, tag=tag, state=State(state) if state else None, limit=limit, after=after)
+    try:
+        query = Query(
+            scope=scope, tenant=tenant, tag=tag, state=State(state) if state else None, limit=limit, after=after
+        )
+    except ValueError as error:
+        raise CliError(str(error), todo="Take it from the end of the page before", code=ExitCode.USAGE) from error
     with _store() as store:
-        try:
-            page = store.find(query)
-        except ValueError as error:
-            raise CliError(str(error), todo="Take it from the end of the page before", code=ExitCode.USAGE) from error
+        page = store.find(query)
     if json:
         for record in page.records:
             print(msgspec.json.encode(record_facts(record)).decode())

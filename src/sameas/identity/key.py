@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sameas.identity.canonical import Exclusions, canonical_json, compile_exclusions, join, sha256_hex, to_json
 from sameas.identity.errors import NotCanonical
@@ -23,6 +23,7 @@ from sameas.identity.form import form_of, forms_of_fields
 from sameas.identity.quick import quick_form_of_plain, told_of
 
 Namespace = Literal["client", "content"]
+_NAMESPACES = frozenset(get_args(Namespace))
 
 # Settings that say how fast the work is done, not what comes out.
 PARAMS_WITHOUT_EFFECT = frozenset({"concurrency"})
@@ -32,6 +33,8 @@ MAX_NAMED_FIELDS = 64
 # What the columns of every database hold, in characters.
 MAX_NAME = 255
 MAX_KEY = 1_024
+# Of longer texts, in bytes.
+MAX_COLUMN = 65_535
 
 # Enough to tell that a field changed; the digest of the whole decides.
 _FIELD_BYTES = 8
@@ -167,44 +170,40 @@ def record_digest(tenant: str, scope: str, key: str, namespace: Namespace = "cli
         # What nearly all calls share is joined once.
         around = _around(tenant, scope, namespace)
         if type(key) is not str or len(key) > MAX_KEY or "\0" in key:
-            _check("key", key, MAX_KEY)
+            check_text("key", key, longest=MAX_KEY)
         if around is not None and key.isascii() and type(key) is str:
             return short_sha256(f"{around[0]}{len(key)}:{key}{around[1]}".encode()).digest()
         return short_sha256(join(tenant, scope, key, namespace)).digest()
     except TypeError:
         for name, value in (("tenant", tenant), ("scope", scope)):
-            _check(name, value, MAX_NAME)
+            check_text(name, value, longest=MAX_NAME)
         raise
     except UnicodeEncodeError:
         raise NotCanonical("tenant, scope and key must not hold lone surrogates", "key") from None
 
 
-def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """The tags of a record, by the rules of its key."""
-    for tag in tags:
-        _check("tag", tag, MAX_KEY)
-        try:
-            tag.encode()
-        except UnicodeEncodeError:
-            raise NotCanonical("it must not hold lone surrogates", "tag") from None
-    return tags
-
-
-def _check(name: str, value: object, longest: int) -> None:
+def check_text(name: str, value: object, *, longest: int | None = None) -> None:
     """The same rules for every store: each of them can hold what passes here."""
     if not isinstance(value, str):
         raise NotCanonical(f"it must be text, not {type(value).__name__}", name)
-    if len(value) > longest:
+    if longest is not None and len(value) > longest:
         raise NotCanonical(f"it has {len(value)} characters and must not have more than {longest}", name)
     if "\0" in value:
         raise NotCanonical("it must not hold a zero byte", name)
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise NotCanonical("it must not hold lone surrogates", name) from None
 
 
 @lru_cache(maxsize=1_024)
 def _around(tenant: str, scope: str, namespace: Namespace) -> tuple[str, str] | None:
     """What is joined before and after a key, where characters and bytes are the same."""
-    _check("tenant", tenant, MAX_NAME)
-    _check("scope", scope, MAX_NAME)
+    check_text("tenant", tenant, longest=MAX_NAME)
+    check_text("scope", scope, longest=MAX_NAME)
+    if namespace not in _NAMESPACES:
+        raise ValueError(f"namespace must be 'client' or 'content', not {namespace!r}")
     before, after = join(tenant, scope), join(namespace)
     return (before.decode(), after.decode()) if before.isascii() else None
 
@@ -216,7 +215,9 @@ def fingerprint(payload: object, *, secret: bytes = b"", exclude_fields: Iterabl
     if named is None or not 0 < len(named[1]) <= MAX_NAMED_FIELDS:
         return _mac(secret, form_of(payload, exclude_fields=exclusions).data).hex()
     kind, forms = named
-    return _named_fingerprint(secret, forms, b"" if not kind else b"!" + join(kind))
+    print_ = _named_fingerprint(secret, forms, b"" if not kind else b"!" + join(kind))
+    # With names so long that not every store could hold them, none is named.
+    return print_ if len(print_) <= MAX_COLUMN else print_.partition(" ")[0]
 
 
 def former_fingerprint(payload: object, *, secret: bytes, exclude_fields: Iterable[str] | Exclusions) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sameas.identity.canonical import compile_exclusions
+from sameas.once.about import check_tags
 from sameas.once.call import Call
 from sameas.once.call_builder import CallBuilder, Options
 from sameas.once.context import Context
@@ -49,7 +50,7 @@ class Batch:
         self.calls: list[Call] = []
         # Once for all: an iterator would be used up by the first payload.
         options["exclude_fields"] = compile_exclusions(options.get("exclude_fields", ()))
-        options["tags"] = tuple(options.get("tags", ()))
+        options["tags"] = check_tags(options.get("tags", ()))
         for number, payload in enumerate(self.payloads):
             each = options.copy()
             each["payload"] = payload

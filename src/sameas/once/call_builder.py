@@ -15,7 +15,6 @@ from sameas.identity.ids import Attempts
 from sameas.identity.key import (
     Former,
     Namespace,
-    check_tags,
     content_keys,
     content_keys_of_plain,
     fingerprint,
@@ -23,6 +22,7 @@ from sameas.identity.key import (
     record_digest,
 )
 from sameas.identity.quick import told_apart
+from sameas.once.about import check_audit, check_fingerprint, check_route, check_tags
 from sameas.once.call import Call
 from sameas.once.codec import PLAIN, Codec, OutcomeCodec, codec_for
 from sameas.once.context import Context
@@ -135,6 +135,8 @@ class CallBuilder:
         else:
             policy = self._adjusted(scope, lease, retention, on_busy, wait_for)
         try:
+            if request_fingerprint:
+                check_fingerprint(request_fingerprint)
             if key and scope and payload is NOTHING:
                 identity = Identity(record_digest(tenant, scope, key, namespace), tenant, scope, key)
                 print_ = request_fingerprint
@@ -153,7 +155,7 @@ class CallBuilder:
             raise
         about = self._nobody
         if tags or route or method or audit:
-            about = About(about.owner, check_tags(tuple(tags)), route, method, audit or {})
+            about = self._about(tags, route, method, audit or {})
         request = ClaimRequest(
             identity,
             print_,
@@ -177,6 +179,13 @@ class CallBuilder:
         elif print_ and not request_fingerprint:
             call.former_print = partial(former_fingerprint, payload, secret=self._secret, exclude_fields=exclude_fields)
         return call
+
+    def _about(self, tags: Iterable[str], route: str, method: str, audit: Mapping[str, Any]) -> About:
+        if route or method:
+            check_route(route, method)
+        if audit:
+            check_audit(audit)
+        return About(self._nobody.owner, check_tags(tags), route, method, audit)
 
     def _of_content(
         self, tenant: str, scope: str, payload: Any, exclude_fields: Iterable[str] | Exclusions

@@ -72,7 +72,7 @@ class Policy:
             raise ValueError(f"on_busy must be 'wait' or 'refuse', not {self.on_busy!r}")
         if self.on_unstored not in ("raise", "return"):
             raise ValueError(f"on_unstored must be 'raise' or 'return', not {self.on_unstored!r}")
-        if self.wait_for < 0 or not self.retry_window > 0 or (self.patience is not None and self.patience < 0):
+        if not (self.wait_for >= 0 and self.retry_window > 0 and (self.patience is None or self.patience >= 0)):
             raise ValueError("wait_for and patience must not be negative, and retry_window must be positive")
         if self.max_waiters < 1:
             raise ValueError("max_waiters must be at least 1")

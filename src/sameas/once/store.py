@@ -7,6 +7,7 @@ A back end says how each operation is done, as scripts, and how one command is p
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -15,7 +16,10 @@ from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from sameas.identity.key import check_text
+from sameas.once.about import check_tags
 from sameas.once.errors import StoreError
 from sameas.once.record import (
     Answer,
@@ -30,6 +34,11 @@ from sameas.once.record import (
     State,
 )
 from sameas.once.script import Command, Script, arun, arun_together, run, run_together
+
+# One more than is asked for is still an integer that every database holds.
+_MAX_NUMBER = 2**63 - 2
+# A time, which no database takes for a negative one, and a digest.
+_CURSOR = re.compile("[0-7][0-9a-f]{15}[0-9a-f]{64}")
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -51,6 +60,19 @@ class Query(Struct, frozen=True, kw_only=True):
     after: str | None = None
     expired: bool = False
 
+    def __post_init__(self) -> None:
+        _check_words(self, "tenant", "scope", "key_prefix", "route", "method")
+        # Its text is as good as the state.
+        force_setattr(self, "state", None if self.state is None else State(self.state))
+        for name in ("status", "created_from", "created_before", "limit"):
+            number = getattr(self, name)
+            if number is not None and not (isinstance(number, int) and abs(number) <= _MAX_NUMBER):
+                raise ValueError(f"{name} must be an integer that a database can hold, not {number!r}")
+        if self.limit < 0:
+            raise ValueError("limit must not be negative")
+        if self.after is not None:
+            cursor_position(self.after)
+
 
 class Page(Struct, frozen=True):
     """Records, newest first, without their outcomes' bytes; `next` is the cursor of the page that follows, if any."""
@@ -66,10 +88,9 @@ def cursor(record: Record) -> str:
 
 def cursor_position(cursor: str) -> tuple[int, bytes]:
     """The creation time and digest in a cursor."""
-    try:
-        return int(cursor[:16], 16), bytes.fromhex(cursor[16:])
-    except ValueError:
-        raise ValueError(f"{cursor!r} is not the cursor of a page") from None
+    if not _CURSOR.fullmatch(cursor):
+        raise ValueError(f"{cursor!r} is not the cursor of a page")
+    return int(cursor[:16], 16), bytes.fromhex(cursor[16:])
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -82,6 +103,16 @@ class Selection(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.tenant is None and self.scope is None and self.tag is None:
             raise ValueError("say what to forget: a tenant, a scope or a tag")
+        _check_words(self, "tenant", "scope")
+
+
+def _check_words(of: Query | Selection, *names: str) -> None:
+    """The rules for names, which are the same on every store."""
+    for name in names:
+        if (word := getattr(of, name)) is not None:
+            check_text(name, word)
+    if of.tag is not None:
+        check_tags((of.tag,))
 
 
 # The answers to some renewals; that of one which the store could not make is its error.
@@ -185,6 +216,11 @@ def _reply(perform: Callable[[Command], Any], command: Command) -> Any:
         return error
 
 
+def _refuse_no_batch(limit: int) -> None:
+    if not 1 <= limit <= _MAX_NUMBER:
+        raise ValueError(f"a batch has at least one record, not {limit!r}")
+
+
 class Store:
     """A store for threads."""
 
@@ -229,6 +265,7 @@ class Store:
 
     def prune(self, limit: int = 1_000) -> int:
         """Delete expired records, one batch of at most `limit`; returns how many went."""
+        _refuse_no_batch(limit)
         return run(self.backend.prune(limit), self.backend.perform)
 
     def close(self) -> None:
@@ -287,6 +324,7 @@ class AsyncStore:
 
     async def prune(self, limit: int = 1_000) -> int:
         """Delete expired records, one batch of at most `limit`; returns how many went."""
+        _refuse_no_batch(limit)
         return await arun(self.backend.prune(limit), self.backend.aperform)
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ values are tagged instead. A result that is not of its type is told so; it is no
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -18,6 +18,7 @@ from uuid import UUID
 import msgspec
 
 from sameas.once import values
+from sameas.once.comparison import is_changed, is_equal, tells_equals
 from sameas.once.errors import NotEncodable, ResultDoesNotFit
 
 JSON: Final = "application/json"
@@ -49,17 +50,17 @@ class TypedCodec:
             found = form.from_json(data)
         except Exception as error:
             return self._tagged(result, error)
-        if _is_equal(found, result):
+        if is_equal(found, result):
             return data, self._media_type, found
         try:
-            if self._to_values(found) != self._to_values(result):
+            if is_changed(found, result) or self._to_values(found) != self._to_values(result):
                 return self._tagged(result, None)
         except ResultDoesNotFit:
             raise
         except Exception as error:
             # It has no form but this one: what is read from it is what everybody gets, if nothing says that it is not
             # the result. A secret is written as asterisks.
-            if type(found) is type(result) and _tells_equals(result):
+            if type(found) is type(result) and tells_equals(result):
                 raise self._changed() from error
         return data, self._media_type, found
 
@@ -89,7 +90,7 @@ class TypedCodec:
                 f"The result does not fit its declared type {self.result_type!r}: {_why(cause)}. Correct the"
                 " annotation, or say result_type."
             ) from cause
-        if type(found) is type(result) and self._to_values(found) != data:
+        if is_changed(found, result) or (type(found) is type(result) and self._to_values(found) != data):
             raise self._changed()
         return data, values.MEDIA_TYPE, found
 
@@ -136,7 +137,7 @@ class _MsgspecForm(_Form):
             msgspec.json.schema(declared)
 
     def to_python(self, result: Any) -> Any:
-        return msgspec.to_builtins(result, builtin_types=_BUILTINS)
+        return _opened(result)
 
     def from_python(self, value: Any) -> Any:
         return msgspec.convert(value, self._declared)
@@ -251,24 +252,24 @@ def _is_struct(declared: Any) -> bool:
     return isinstance(declared, type) and issubclass(declared, msgspec.Struct)
 
 
+def _opened(value: Any) -> Any:
+    """What is inside of a value, as msgspec writes it, save that a set stays one."""
+    kind = type(value)
+    if kind is dict:
+        return {_opened(name): _opened(item) for name, item in value.items()}
+    if kind in (list, tuple, set, frozenset):
+        return kind(map(_opened, value))
+    if is_dataclass(kind):
+        return {field.name: _opened(getattr(value, field.name)) for field in fields(kind)}
+    if _is_struct(kind) and not (kind.__struct_config__.array_like or kind.__struct_config__.tag):
+        return {field.encode_name: _opened(getattr(value, field.name)) for field in msgspec.structs.fields(kind)}
+    return msgspec.to_builtins(value, builtin_types=_BUILTINS)
+
+
 def _value_of_enum(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     raise TypeError(f"a {type(value).__qualname__} cannot be kept as it is")
-
-
-def _is_equal(found: Any, result: Any) -> bool:
-    try:
-        return bool(found == result)
-    except Exception:
-        # Some types, such as arrays, have no answer to that.
-        return False
-
-
-def _tells_equals(result: Any) -> bool:
-    """Whether two results of this type can be told apart, and not only by which object it is."""
-    kind: Any = type(result)
-    return kind.__eq__ is not object.__eq__ and _is_equal(result, result)
 
 
 def _why(error: Exception) -> str:

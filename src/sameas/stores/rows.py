@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
+from sameas.once.about import check_route, check_tags
 from sameas.once.codec import unframe
 from sameas.once.errors import RecordDamaged
 from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State
 
 Row = Sequence[Any]
 
-METHODS: Final = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
-MAX_ROUTE: Final = 256
 MAX_MEDIA_TYPE: Final = 256
 # Source document 003: a body of up to a megabyte; a longer one is only in the outcome.
 MAX_READABLE: Final = 1_048_576
@@ -32,7 +31,6 @@ _ODD_MEDIA_TYPE: Final = "~media_type"
 _NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE = re.compile(rf"{_NAME}/{_NAME}[ \t]*(;.*)?")
 _TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|javascript|x-www-form-urlencoded)\b|[^;]*\+(?:json|xml)\b")
-_BREAK = re.compile(r"[\r\n]")
 _STATES: Final = {state.value: state for state in State}
 
 
@@ -40,7 +38,7 @@ def claim_values(request: ClaimRequest) -> dict[str, Any]:
     """The columns of a claim."""
     identity, about = request.identity, request.about
     if about.route or about.method:
-        _check_route(about.route, about.method)
+        check_route(about.route, about.method)
     return {
         "digest": identity.digest,
         "tenant": identity.tenant,
@@ -102,12 +100,7 @@ def readable(outcome: Outcome) -> str | None:
 
 def tags_text(tags: Sequence[str]) -> str:
     """Each tag between line breaks, so that one is found whole or not at all."""
-    if not tags:
-        return ""
-    for tag in tags:
-        if not tag or _BREAK.search(tag):
-            raise ValueError(f"{tag!r} is not a tag: it must be one line of text")
-    return "\n" + "\n".join(tags) + "\n"
+    return "\n" + "\n".join(check_tags(tags)) + "\n" if tags else ""
 
 
 def record_of(identity: Identity, row: Row) -> Record:
@@ -163,17 +156,6 @@ def record_of(identity: Identity, row: Row) -> Record:
 def _odd_outcome(data: bytes, meta: Any) -> Outcome:
     """A result whose media type, if it has one, is not in its column."""
     return Outcome(data, meta.pop(_ODD_MEDIA_TYPE, ""), meta)
-
-
-@lru_cache(maxsize=1_024)
-def _check_route(route: str, method: str) -> None:
-    if route and (not route.startswith("/") or "?" in route or len(route) > MAX_ROUTE):
-        raise ValueError(
-            f"{route!r} is not a route: it must start with '/', carry no query string and have at most"
-            f" {MAX_ROUTE} characters"
-        )
-    if method and method not in METHODS:
-        raise ValueError(f"{method!r} is not a method that is kept: use one of {', '.join(sorted(METHODS))}")
 
 
 @lru_cache(maxsize=1_024)

@@ -120,6 +120,24 @@ class IdempotentTask(Task):  # type: ignore[misc]
         headers = self.outgoing(headers, idempotency_key, args or (), kwargs or {})
         return super().apply(args, kwargs, headers=headers, **options)
 
+    def map(self, it: Any) -> Any:
+        """Refused: Celery sends one message for all, and calls the task as a function for each."""
+        raise self._not_as_one("map")
+
+    def starmap(self, it: Any) -> Any:
+        """Refused, as `map` is."""
+        raise self._not_as_one("starmap")
+
+    def chunks(self, it: Any, n: int) -> Any:
+        """Refused, as `map` is."""
+        raise self._not_as_one("chunks")
+
+    def _not_as_one(self, name: str) -> TypeError:
+        return TypeError(
+            f"{name} would run {self.name} as a plain function, with no claim for any of its calls: send a group, such "
+            "as group(task.s(each) for each in them)"
+        )
+
     @property
     def scope(self) -> ScopeContext:
         """Whose hop this is, for whom, and in which trace."""

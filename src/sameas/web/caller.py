@@ -63,16 +63,17 @@ def name_user(scope: Mapping[str, Any]) -> str:
     if not knows_a_user(scope):
         return ""
     user = scope["user"]
-    who = _id_of(user)
-    if who is None:
+    known_as = _id_of(user)
+    if known_as is None:
         raise Problem(
             500,
             "caller-unknown",
             "The server knows a user and nothing that tells this user from others; nothing was run. "
             "Whoever runs it: give IdempotencyMiddleware principal_of=.",
         )
-    # A customer and a clerk may have one number.
-    return sha256_hex(join("user", user.__class__.__qualname__, who))
+    # A customer and a clerk may have one number, and their classes one name. What stands for a user names its class.
+    kind = user.__class__
+    return sha256_hex(join("user", kind.__module__, kind.__qualname__, *known_as))
 
 
 def knows_a_user(scope: Mapping[str, Any]) -> bool:
@@ -91,10 +92,14 @@ def anonymous_owner(key: str) -> str:
     return "public." if "." in key and _OWNED(key) else ""
 
 
-def _id_of(user: Any) -> str | None:
-    for found in (user, *(_part(user, name) for name in _NAMES)):
+def _id_of(user: Any) -> tuple[str, str] | None:
+    """What a user is known by: the name of the part that says it, and what it says."""
+    if _is_id(user):
+        return "", str(user)
+    for name in _NAMES:
+        found = _part(user, name)
         if _is_id(found):
-            return str(found)
+            return name, str(found)
     return None
 
 

@@ -77,15 +77,16 @@ async def decoded(kept: KeptResponse) -> KeptResponse:
     body = kept.body
     if body:
         at_once = len(body) <= AT_ONCE
-        body = _decode(body, codings) if at_once else await asyncio.to_thread(_decode, body, codings)
+        body = decode(body, codings) if at_once else await asyncio.to_thread(decode, body, codings)
     return replace(kept, headers=headers, body=body, size=len(body))
 
 
-def _decode(body: bytes, codings: list[bytes]) -> bytes:
+def decode(body: bytes, codings: list[bytes], *, limit: int = MOST) -> bytes:
+    """A body without the codings that were applied to it; NotPacked where that cannot be."""
     for coding in reversed(codings):
         if coding in WINDOWS:
             try:
-                spool = unpack(Spool(body), WINDOWS[coding], MOST)
+                spool = unpack(Spool(body), WINDOWS[coding], limit)
             except TooLarge as error:
                 raise NotPacked(str(error)) from None
             body = spool.view()[:]

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from math import ceil
 from random import random
 from typing import Any, Final
@@ -38,6 +38,8 @@ from sameas.once.errors import (
     Superseded,
 )
 from sameas.web.capture import Spool
+from sameas.web.encoding import NotPacked, codings_of, decode
+from sameas.web.response import Headers
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -153,14 +155,15 @@ def problem_of(error: SameasError) -> Problem:
             return Problem(500, "internal", UNFORESEEN)
 
 
-def is_ours(headers: Iterable[tuple[bytes, bytes]], body: Spool) -> bool:
+def is_ours(headers: Headers, body: Spool) -> bool:
     """Whether an answer is a problem of this middleware, given by a server further on and passed on here."""
     kind = next((value for name, value in headers if name == b"content-type"), b"")
     if kind.partition(b";")[0].strip().lower() != MEDIA_TYPE.encode() or body.size > _LARGEST:
         return False
     try:
-        said = msgspec.json.decode(body.start(body.size), type=_Said)
-    except msgspec.MsgspecError:
+        # Somebody on the way may have compressed it.
+        said = msgspec.json.decode(decode(body.start(body.size), codings_of(headers), limit=_LARGEST), type=_Said)
+    except (msgspec.MsgspecError, NotPacked):
         return False
     return said.type.startswith(_URN)
 

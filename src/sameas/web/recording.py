@@ -23,6 +23,8 @@ _LOG = logging.getLogger("sameas")
 
 # Not now: the next try is another matter.
 NEVER_KEPT: Final = frozenset({429, 503})
+# Nor is one of ours that a server further on gave: it was busy, or the answer that it keeps needs another encoding.
+_OF_THE_MOMENT: Final = frozenset({406, 409})
 _UNSENDABLE: Final = re.compile(rb"[\r\n\0]").search
 
 
@@ -109,7 +111,7 @@ class Recording:
             return False
         if status in NEVER_KEPT or any(name == b"retry-after" for name, _ in self.headers):
             return False
-        if status == 409 and not self.is_lost and is_ours(self.headers, self.body):
+        if status in _OF_THE_MOMENT and not self.is_lost and is_ours(self.headers, self.body):
             return False
         return policy.keeps(status)
 

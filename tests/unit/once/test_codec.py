@@ -265,6 +265,60 @@ def test_a_result_that_would_come_back_as_another_is_refused_instead():
         pack([Login(token="canary")], codec_for(list[Login]))
 
 
+@dataclass
+class Charge:
+    about: object
+
+
+@dataclass
+class Refund:
+    about: object
+
+
+@dataclass
+class Express(Charge):
+    pass
+
+
+class Loose(msgspec.Struct):
+    about: object
+
+
+class Typed(BaseModel):
+    about: object
+
+
+@pytest.mark.parametrize(
+    ("declared", "result"),
+    [
+        (Charge | Refund, Refund(1)),
+        (list[Charge | Refund], [Charge(1), Refund(1)]),
+        (Charge, Express(1)),
+        (Charge, Refund(1)),
+        (Charge, Charge(Refund(1))),
+        (Charge, Charge({"a": [Color.RED]})),
+        (Loose, Loose(Row(1))),
+        (Loose, Loose((Point(1, 2.5), {Size.SMALL: Color.RED}))),
+        (Typed, Typed(about=Charge(1))),
+        (list[int], {1, 2}),
+    ],
+    ids=repr,
+)
+def test_a_class_of_its_own_does_not_come_back_as_another(declared, result):
+    with pytest.raises(ResultDoesNotFit):
+        pack(result, codec_for(declared))
+
+
+@pytest.mark.parametrize("kind", [Charge, Loose, Typed], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "about", [{1, 2}, {"seen": frozenset({b"a"})}, [({Decimal(1)}, MOMENT)], (1, 2), {1: "a"}, {nan}]
+)
+def test_what_a_field_of_any_type_holds_comes_back_as_it_was(kind, about):
+    outcome, found = pack(kind(about=about), codec_for(kind))
+    assert type(found) is kind
+    assert repr(found) == repr(unpack(outcome, codec_for(kind))) == repr(kind(about=about))
+
+
 def test_an_enum_of_any_values_comes_back_by_its_type():
     outcome, found = pack(Color.HALF, codec_for(Color))
     assert found is unpack(outcome, codec_for(Color)) is Color.HALF

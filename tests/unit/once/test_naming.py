@@ -175,3 +175,37 @@ def test_a_wrapper_that_has_the_name_of_what_it_wraps_is_not_taken_for_it():
         engine.once()(multiplied)
     assert engine.once(scope="multiplied")(multiplied)(3, 4) == 12
     assert other.once()(added)(3, 4) == 7
+
+
+def summed(left, right):
+    return left + right
+
+
+def totalled(left, right):
+    return left + right
+
+
+def labelled(label):
+    @functools.wraps(summed)
+    def inner(left, right):
+        return [label, summed(left, right)]
+
+    return inner
+
+
+def preset(label):
+    @functools.wraps(totalled)
+    def inner(left, right, _label=label):
+        return [_label, totalled(left, right)]
+
+    return inner
+
+
+@pytest.mark.parametrize("wrapped", [labelled, preset])
+def test_two_wrappers_of_one_code_around_one_function_are_not_taken_for_each_other(wrapped):
+    engine, other = (Engine(open_store("memory://")) for _ in range(2))
+    assert engine.once()(wrapped("a"))(3, 4) == ["a", 7]
+    assert other.once()(wrapped("a"))(3, 4) == ["a", 7]
+    with pytest.raises(ValueError, match="is the name of two functions"):
+        engine.once()(wrapped("b"))
+    assert engine.once(scope="b")(wrapped("b"))(3, 4) == ["b", 7]

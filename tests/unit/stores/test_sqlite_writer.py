@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from sameas import AsyncEngine, Engine, Policy, StoreUnavailable, open_async_store, open_store
+from sameas.once.call_builder import identity_of
 from sameas.once.errors import OutcomeUnknown, StoreError
+from sameas.once.record import Acquired, ClaimRequest
 from sameas.stores.sql import Statement
 from sameas.stores.sqlite_writer import SqliteWriter
 
@@ -139,13 +141,14 @@ async def test_a_value_that_cannot_be_written_is_the_fault_of_one(path):
     async with opened(path) as engine:
         with locked(path):
             tasks = [
-                asyncio.create_task(engine.run(lambda _: 1, scope="s", key=str(number), request_fingerprint=print_))
+                asyncio.create_task(
+                    engine.store.claim(ClaimRequest(identity_of("s", str(number)), print_, "a1", 9, 99))
+                )
                 for number, print_ in enumerate(["", "", "\ud800", "", ""])
             ]
             await begun(tasks)
         answers = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [answer == 1 for answer in answers] == [True, True, False, True, True]
-    assert kept_keys(path) == {"0", "1", "3", "4"}
+    assert [type(answer) for answer in answers] == [Acquired, Acquired, UnicodeEncodeError, Acquired, Acquired]
 
 
 async def test_what_meets_one_on_its_own_is_not_told_to_those_before_it(path, monkeypatch):

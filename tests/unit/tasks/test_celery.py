@@ -236,6 +236,13 @@ def test_another_base_is_refused():
         idempotent_task(base=Task)
 
 
+def test_what_celery_would_run_as_a_plain_function_is_refused_with_what_to_send(bench):
+    charge = bench.task(lambda amount: amount, name="charge")
+    for send in (charge.map, charge.starmap, lambda them: charge.chunks(them, 2)):
+        with pytest.raises(TypeError, match=r"would run charge as a plain function.*send a group"):
+            send([1, 2])
+
+
 def test_a_shared_task_belongs_to_whatever_app_there_is():
     @idempotent_task(name="sameas-shared", scope_name="shared", key_by="content")
     def shared(number):

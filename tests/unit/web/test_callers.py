@@ -56,6 +56,8 @@ async def test_a_tenant_that_is_none_is_refused_where_one_is_insisted_on():
         [SimpleNamespace(id=UUID(int=1)), SimpleNamespace(id=UUID(int=2))],
         [SimpleNamespace(pk=1, is_authenticated=True), SimpleNamespace(pk=2, is_authenticated=lambda: True)],
         [SimpleNamespace(id=1), {"id": 1}],
+        [{"id": 5}, {"sub": "5"}],
+        [type("User", (), {"__module__": module, "pk": 1})() for module in ("shop.customers", "shop.clerks")],
     ],
 )
 async def test_the_user_of_the_scope_has_keys_of_their_own(who):

@@ -1,6 +1,7 @@
 """Which answers are kept: never one that says "not now", whoever said it first."""
 
 import asyncio
+import gzip
 
 import pytest
 
@@ -83,6 +84,43 @@ async def test_a_409_of_ours_without_retry_after_is_not_kept_either_and_anothers
         app = guarded(Handler(status=409, body=body, kind=b"application/problem+json"))
         await ask(app, key=KEY)
         assert (await ask(app, key=KEY)).replayed == "true"
+
+
+class Compressing:
+    """Compresses the answers of another application, whatever they are."""
+
+    def __init__(self, onward, compress):
+        self.onward, self.compress = onward, compress
+
+    async def __call__(self, scope, receive, send):
+        reply = await ask(self.onward, scope["path"], key="inner")
+        start, body = reply.messages[0], self.compress(reply.body)
+        headers = [pair for pair in start["headers"] if pair[0] != b"content-length"]
+        await send({**start, "headers": [*headers, (b"content-encoding", b"gzip")]})
+        await send({"type": "http.response.body", "body": body})
+
+
+@pytest.mark.parametrize(("compress", "replayed"), [(gzip.compress, "false"), (lambda body: body, "true")])
+async def test_a_409_of_ours_that_was_compressed_on_the_way_is_not_kept_and_what_is_no_gzip_is_not_ours(
+    compress, replayed
+):
+    inner = guarded(Handler(body=b"x" * 5_000), keep_limit=1_000)
+    await ask(inner, key="inner")
+    gateway = guarded(Compressing(inner, compress))
+    accepting = [("Accept-Encoding", "gzip")]
+    assert (await ask(gateway, key=KEY, headers=accepting)).status == 409
+    assert (await ask(gateway, key=KEY, headers=accepting)).replayed == replayed
+
+
+async def test_a_406_of_ours_is_not_kept_by_a_gateway_for_the_next_request_may_accept_more():
+    handler = Handler(body=b"?", headers=[(b"content-encoding", b"dcb")])
+    inner = guarded(handler)
+    await ask(inner, key="inner")
+    gateway = guarded(Gateway(inner))
+    refused = await ask(gateway, key=KEY)
+    assert refused.json["type"] == "urn:sameas:problem:encoding-not-accepted"
+    answered = await ask(gateway, key=KEY, headers=[("Accept-Encoding", "dcb")])
+    assert (answered.status, answered.body, handler.runs) == (201, b"?", 1)
 
 
 async def test_under_shadow_the_rule_of_a_route_that_fails_changes_nothing():
