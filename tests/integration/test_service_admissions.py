@@ -4,6 +4,7 @@ import json
 import time
 from contextlib import contextmanager
 
+import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -24,8 +25,9 @@ AUTH = "jwt,api-key"
 class House:
     """A service with a run that is held, a user with a key and a case, and what can be taken from them."""
 
-    def __init__(self, service, database):
+    def __init__(self, service, database, hold):
         self.service = service
+        self.hold = hold
         self.directory = TenantDirectory(database)
         self.keys = ApiKeys(database)
         self.tenant = self.directory.bootstrap("one", service_id="setup")
@@ -59,7 +61,7 @@ def house(tmp_path, monkeypatch):
     database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
     entry = open_entry(settings_for(tmp_path, **settings), models=(hold := Hold()).extractor)
     with running(tmp_path, hold=hold, entry=entry, **settings) as service:
-        yield House(service, database)
+        yield House(service, database, hold)
     database.close()
 
 
@@ -116,6 +118,25 @@ def test_a_token_that_expires_ends_what_is_open_with_it(house):
     # The leeway is 30 seconds: of these a few are left.
     token = tokens.signed("ES256", **claims, exp=int(time.time()) - 26)
     _ended_by(house, {"Authorization": f"Bearer {token}"}, lambda: None)
+
+
+def test_a_browser_that_signs_out_ends_what_is_open_with_its_cookie_and_nothing_else(house):
+    place = house.begin(house.headers)
+    with httpx.Client(base_url=house.service.url, timeout=WITHIN) as browser:
+        signed_in = browser.post("/api/v1/session", json={"kind": "api-key", "credential": house.key.token})
+        assert signed_in.status_code == 204
+        with (
+            browser.stream("GET", f"{place}/events") as stream,
+            house.service.client.stream("GET", f"{place}/events", headers=house.headers) as other,
+        ):
+            events, others = read_events(stream.iter_lines()), read_events(other.iter_lines())
+            assert next(events)[1] == next(others)[1] == "extraction_started"
+            with httpx.Client(base_url=house.service.url, cookies=browser.cookies) as page:
+                assert page.delete("/api/v1/session").status_code == 204
+            assert not {"extraction_completed", "extraction_cancelled"} & {kind for _, kind, _ in events}
+            house.hold.let_go()
+            assert [kind for _, kind, _ in others][-1] == "extraction_completed"
+        assert browser.get(place).status_code == 401
 
 
 def test_streams_have_a_bound_for_each_tenant_and_leave_the_requests_alone(house):

@@ -1,13 +1,20 @@
 """Collections over REST and with the client: filled, looked at, decided about, erased, exported; each role its own."""
 
 import asyncio
+import json
+import time
 
 import pytest
 
 from sameas.client import AsyncClient, Client, ServiceError
 from sameas.client.folder_sync import Look
 from sameas.collections.sync import FolderError
-from tests.unit.server.house import TURTLE, running
+from sameas.once.errors import OutcomeUnknown, StoreUnavailable
+from sameas.server.runs.day_accounts import Spent
+from sameas.server.runs.runner import Runner
+from tests.integration.model_path import ORACLE
+from tests.servers.model_server import ModelServer
+from tests.unit.server.house import TURTLE, WITHIN, running
 
 TEXTS = {
     "a.txt": "Anna Stone works for Acme Ltd. Bob Miller is the founder of Globex Inc.",
@@ -90,6 +97,68 @@ def test_what_cannot_be_read_is_told_and_tried_again(service, client, press):
     assert failed.names[0].error
     assert client.collections.retry_failed(press).accepted == 1
     assert client.collections.wait(press).failed == 1
+
+
+def test_a_text_waits_on_while_the_day_is_set_aside_for_runs_under_way(tmp_path):
+    with (
+        ModelServer(ORACLE) as model,
+        running(tmp_path, models=model.address("tiny"), tenant_tokens_per_day=9_000) as one,
+    ):
+        inner = one.app.service
+
+        def account(work):
+            return inner._background_loop.submit(work).result(WITHIN)
+
+        aside = account(inner.accounts.begin("", likely=Spent(8_500), most=Spent(9_000)))
+        with Client(one.url) as client:
+            client.collections.create("press", ontology="company")
+            client.collections.add("press", {"a.txt": TEXTS["a.txt"]}, extractor="model")
+            refused = one.client.post(
+                "/api/v1/extract",
+                json={"text": TEXTS["b.txt"], "ontologyId": "company", "extractionParams": {"extractor": "model"}},
+            )
+            assert refused.json()["type"] == "urn:sameas:problem:day-set-aside"
+            # The text was looked at before the request that was refused, or is so by now.
+            time.sleep(1)
+            state = client.collections.sync_state("press")
+            assert (state.waiting, state.failed) == (1, 0)
+            account(inner.accounts.end(aside, Spent()))
+            state = client.collections.wait("press", within=WITHIN)
+            assert (state.complete, state.failed) == (1, 0)
+
+
+@pytest.mark.parametrize("trouble", [OutcomeUnknown, StoreUnavailable])
+def test_a_text_waits_on_when_the_store_went_away_under_its_run(tmp_path, monkeypatch, trouble):
+    asked = []
+    extract = Runner.extract
+
+    async def once_away(runner, prepared, audit, **more):
+        asked.append(audit)
+        if len(asked) == 1:
+            raise trouble
+        return await extract(runner, prepared, audit, **more)
+
+    monkeypatch.setattr(Runner, "extract", once_away)
+    with running(tmp_path) as one, Client(one.url) as client:
+        client.collections.create("press", ontology="company")
+        client.collections.add("press", {"a.txt": TEXTS["a.txt"]}, extractor="lexicon")
+        state = client.collections.wait("press", within=WITHIN)
+        assert (state.complete, state.failed, len(asked)) == (1, 0, 2)
+
+
+def test_the_run_of_a_text_says_who_sent_it_and_in_which_hop(tmp_path):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    with running(tmp_path) as one, Client(one.url) as client:
+        client.collections.create("press", ontology="company")
+        body = {"documents": [{"name": "a.txt", "text": TEXTS["a.txt"]}], "extractor": "lexicon"}
+        sent = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+        put = one.client.post("/api/v1/collections/press/documents", json=body, headers=sent)
+        assert put.status_code == 202, put.text
+        client.collections.wait("press", within=WITHIN)
+        (run,) = one.client.get("/api/v1/runs").json()["runs"]
+    metadata = json.loads((tmp_path / "runs" / run["idempotencyKey"] / "metadata.json").read_bytes())
+    assert metadata["auditMeta"]["trace_id"] == trace
+    assert metadata["auditMeta"]["invocation_id"]
 
 
 def test_what_is_erased_is_gone_with_the_runs_that_named_it(service, client, press):

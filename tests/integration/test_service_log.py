@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
+import pytest
 from websockets.sync.client import connect
 
 from sameas.server.logs import JsonFormatter
@@ -85,15 +86,16 @@ def test_the_lines_are_the_same_over_rpc_and_under_a_client_s_key(tmp_path):
     assert len({line["idempotencyKey"] for line in lines}) == 1
 
 
-def test_who_waits_for_the_same_work_is_told_with_the_time_and_has_a_row(tmp_path):
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "mine"}], ids=["plain", "client-key"])
+def test_who_waits_for_the_same_work_is_told_with_the_time_and_has_a_row(tmp_path, headers):
     hold = Hold()
     request = {**REQUEST, "text": LONG, "extractionParams": SLOW}
     database = tmp_path / "results.db"
     with running(tmp_path, hold=hold, database=f"sqlite:///{database}") as service, logged() as lines:
         with ThreadPoolExecutor(3) as pool:
-            first = pool.submit(post, service, request)
+            first = pool.submit(post, service, request, **headers)
             assert hold.reached.wait(30)
-            others = [pool.submit(post, service, request) for _ in range(2)]
+            others = [pool.submit(post, service, request, **headers) for _ in range(2)]
             while lines.to.getvalue().count("Extraction requested") < 3:
                 time.sleep(0.01)
             hold.let_go()

@@ -126,6 +126,31 @@ def test_a_run_whose_process_is_killed_is_taken_up_again(tmp_path):
         assert done["attempt"] > 1
 
 
+def test_a_run_that_ends_its_process_takes_no_other_with_it(tmp_path):
+    with running(tmp_path, lease=1.0) as service:
+        requests = [{**LONG_REQUEST, "text": f"{TEXTS * 4} The text {name}."} for name in ("one", "two")]
+        places = [extract(service, request, Prefer="respond-async").headers["location"] for request in requests]
+
+        def attempt(place):
+            run = service.client.get(place).json()
+            return 99 if run["status"] == "complete" else run.get("attempt", 0) * (run["status"] == "running")
+
+        def end_process(when):
+            """Kill the process in which a run of `when` is, a moment later: others may have come by then."""
+            _until(when)
+            time.sleep(0.7)
+            os.kill(_process(service, "texts").pid, signal.SIGKILL)
+
+        end_process(lambda: all(attempt(place) == 1 for place in places))
+        end_process(lambda: any(attempt(place) == 2 for place in places))
+        guilty = max(places, key=attempt)
+        (other,) = set(places) - {guilty}
+        end_process(lambda: attempt(guilty) == 3)
+        _until(lambda: service.client.get(other).json()["status"] == "complete")
+        key = guilty.rpartition("/")[2]
+        _until(lambda: "ended its process" in (service.app.service.runner.failure("", key) or ""))
+
+
 def test_a_server_that_stops_hands_a_long_run_over_with_its_process(tmp_path):
     with running(tmp_path, grace=0.0, lease=600.0) as service:
         accepted = extract(service, LONG_REQUEST, Prefer="respond-async")

@@ -1,7 +1,9 @@
 """Calls over a WebSocket, and over POST for those who have none."""
 
 import json
-from contextlib import contextmanager
+import socket
+import time
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -159,6 +161,61 @@ def test_a_message_beyond_the_bound_is_refused(tmp_path):
     with running(tmp_path, max_body=2048) as service, socket_of(service) as socket:
         socket.send(call("getResult", {"text": "a" * 4096, "ontologyId": "company"}))
         assert receive(socket)["error"]["type"] == "urn:sameas:problem:message-too-large"
+
+
+def _unfinished(service, count, *, fragment):
+    """A socket to which so many bytes of a message were sent that does not end."""
+    address = service.client.base_url
+    connection = socket.create_connection((address.host, address.port))
+    connection.settimeout(WITHIN)
+    connection.sendall(
+        b"GET /api/rpc HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += connection.recv(1)
+    assert head.startswith(b"HTTP/1.1 101")
+    masked = b"\x00\x00\x00\x00"
+    if fragment is None:
+        connection.sendall(b"\x01\xff" + (2 * count).to_bytes(8, "big") + masked + b" " * count)
+    else:
+        frames = [b"\x01", *[b"\x00"] * (count // fragment - 1)]
+        connection.sendall(b"".join(one + bytes([0x80 | fragment]) + masked + b" " * fragment for one in frames))
+    return connection
+
+
+def _held(service):
+    lines = service.client.get("/metrics").text.splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("sameas_bytes_of_bodies "))
+
+
+@pytest.mark.parametrize(("size", "fragment"), [(60_000, None), (60_000, 100), (2_000, 1)])
+def test_messages_that_are_not_whole_take_room_like_bodies(tmp_path, size, fragment):
+    with running(tmp_path, max_body=200_000, max_bodies=300_000) as service, ExitStack() as stack:
+        sockets = [stack.enter_context(_unfinished(service, size, fragment=fragment)) for _ in range(3)]
+        ends_at = time.monotonic() + WITHIN
+        while not 3 * size <= _held(service) <= 300_000:
+            assert time.monotonic() < ends_at, "what is not whole is not counted"
+        # In a message of two bytes a fragment there are some thirty times as many to be kept.
+        sockets += [stack.enter_context(_unfinished(service, size, fragment=fragment)) for _ in range(9)]
+        ends_at = time.monotonic() + WITHIN
+        closed = 0
+        while not closed:
+            assert time.monotonic() < ends_at, "there is no end to what is kept"
+            for one in sockets:
+                one.settimeout(0.02)
+                with suppress(TimeoutError):
+                    said = one.recv(200)
+                    closed += said[2:4] == (1013).to_bytes(2, "big")
+        assert _held(service) <= 300_000
+        stack.close()
+        while _held(service):
+            assert time.monotonic() < ends_at, "room is not given back"
+            time.sleep(0.01)
+        with socket_of(service) as whole:
+            whole.send(call("getResult", REQUEST))
+            assert receive(whole)["type"] == "result"
 
 
 def test_a_server_that_stops_ends_streams_and_closes_sockets_with_its_code(tmp_path):

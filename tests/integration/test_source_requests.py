@@ -21,10 +21,10 @@ def post(service, body, **headers):
     return service.client.post("/api/v1/extract", json=body, headers=headers)
 
 
-def call(service, payload):
-    """The messages of `extraction.streamExtract`."""
+def call(service, payload, tag="extraction.streamExtract"):
+    """The messages of a call."""
     with connect(service.socket_url) as socket:
-        socket.send(json.dumps({"tag": "extraction.streamExtract", "payload": payload}))
+        socket.send(json.dumps({"tag": tag, "payload": payload}))
         messages = [json.loads(socket.recv())]
         while messages[-1]["type"] == "event":
             messages.append(json.loads(socket.recv()))
@@ -46,8 +46,15 @@ def test_the_request_of_000_part_2_names_a_model_and_a_temp(tmp_path):
         assert post(service, {**request, "extractionParams": longer}).json()["cacheHit"] is True
         warm = post(service, {**request, "extractionParams": {"model": "claude-3-5-sonnet", "temp": 0.5}}).json()
         assert warm["idempotencyKey"] != first.json()["idempotencyKey"]
-        both = post(service, {**request, "extractionParams": {**longer, "temp": 0.5}})
-        assert both.json()["type"] == "urn:sameas:problem:params-contradict"
+        named = {"llmModel": "claude-3-5-sonnet"}
+        assert post(service, {**request, "extractionParams": {**named, "temp": 0.0}}).json()["cacheHit"] is True
+        for more in ({"temp": 0.5}, {"llmModel": "another"}):
+            both = post(service, {**request, "extractionParams": {**longer, **more}})
+            assert both.json()["type"] == "urn:sameas:problem:params-contradict"
+        asked = {name: request[name] for name in ("text", "ontologyId")}
+        given = json.dumps({"model": "claude-3-5-sonnet", "temp": 0.5})
+        told = service.client.get("/api/v1/debug/idempotency-key", params={**asked, "extractionParams": given}).json()
+        assert told["key"] == warm["idempotencyKey"]
 
 
 def test_the_requests_of_001_name_foaf(service):
@@ -55,6 +62,24 @@ def test_the_requests_of_001_name_foaf(service):
         messages = call(service, {"text": text, "ontologyId": "foaf"})
         assert messages[-1]["type"] == "result"
         assert messages[-1]["result"]["ontologyNames"] == ["foaf"]
+
+
+def test_the_calls_of_001_part_2_1_go_by_their_names_there(service):
+    version = service.client.get("/api/v1/ontologies/company").json()["version"]
+    params = {"chunkSize": 500, "includeConfidence": True}
+    payload = {"text": TEXT, "ontologyId": "company", "ontologyVersion": version, "params": params}
+    result = call(service, payload, tag="ExtractFromText")[-1]["result"]
+    assert result["entities"]
+    (known,) = call(service, {"idempotencyKey": result["idempotencyKey"]}, tag="GetCachedResult")
+    assert known["result"]["entities"] == result["entities"]
+    (nothing,) = call(service, {"idempotencyKey": "sha256-" + "0" * 64}, tag="GetCachedResult")
+    assert nothing["result"] is None
+    headers = {"Idempotency-Key": "mine"}
+    for name in ("params", "extractionParams"):
+        answer = post(service, {"text": TEXT, "ontologyId": "company", name: params}, **headers)
+        assert answer.status_code == 200, answer.text
+    both = post(service, {**REQUEST, "params": params, "extractionParams": {"chunkSize": 400}})
+    assert both.json()["type"] == "urn:sameas:problem:params-contradict"
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "mine"}], ids=["plain", "client-key"])
@@ -115,3 +140,12 @@ def test_every_answer_says_whether_it_is_a_replay(service, headers):
     body = {**REQUEST, "text": f"{TEXT} Again."}
     said = [post(service, body, **headers).headers["x-idempotency-replayed"] for _ in range(3)]
     assert said == ["false", "true", "true"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "mine"}], ids=["plain", "client-key"])
+def test_an_answer_that_a_run_was_accepted_says_that_it_is_no_replay(tmp_path, headers):
+    with running(tmp_path, hold=Hold()) as service:
+        body = {**REQUEST, "text": LONG, "extractionParams": SLOW}
+        answers = [post(service, body, Prefer="respond-async", **headers) for _ in range(2)]
+        said = [(answer.status_code, answer.headers.get("x-idempotency-replayed")) for answer in answers]
+        assert said == [(202, "false")] * 2

@@ -521,6 +521,7 @@ class Call(Struct, eq=False):
             answer.expires_at,
             self.stored,
             self.not_kept,
+            self.waited,
         )
 
     def replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
@@ -549,6 +550,7 @@ class Call(Struct, eq=False):
             record.expires_at,
             stored,
             self.not_kept,
+            self.waited,
         )
 
 

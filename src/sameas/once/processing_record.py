@@ -24,7 +24,8 @@ class ProcessingRecord(Struct, Generic[T], frozen=True):
 
     `completed_at` and `expires_at` are microseconds since 1970, by the store's clock. `stored` is False where the store
     could not be reached to keep the record. `not_kept` says why the work is done and its result could not be kept; then
-    `result` is there for the caller whose work it was and None for everybody after.
+    `result` is there for the caller whose work it was and None for everybody after. `waited` is for how many seconds
+    the caller waited for the same work of somebody else: of a replay 0.0 says that the result was there.
     """
 
     result: T
@@ -38,6 +39,7 @@ class ProcessingRecord(Struct, Generic[T], frozen=True):
     expires_at: int
     stored: bool = True
     not_kept: str = ""
+    waited: float = 0.0
 
     def answer(self) -> T:
         """The result. Raises ResultNotKept if it is not to be had any more."""

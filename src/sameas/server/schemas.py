@@ -75,6 +75,27 @@ class ExtractRequest(Schema, frozen=True, kw_only=True, rename="camel", forbid_u
     document: Annotated[str, msgspec.Meta(max_length=1024)] = ""
 
 
+class SentRequest(ExtractRequest, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A text to be extracted, as it is sent: `params` is another word for `extractionParams` (source document 001, part
+    2.1). `ontologyVersion`, where given, must be the present one.
+    """
+
+    params: ExtractionParams | None = None
+
+    def in_one_form(self) -> ExtractRequest:
+        """The request without other words for the same wish: equal for equal wishes, and what is kept of it."""
+        params = self.extraction_params if self.params is None else self.params
+        if params.temp is not None:
+            params = msgspec.structs.replace(params, temp=None, temperature=params.temp)
+        return ExtractRequest(
+            text=self.text,
+            ontology_id=self.ontology_id,
+            ontology_version=self.ontology_version,
+            extraction_params=params,
+            document=self.document,
+        )
+
+
 class ExtractAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     """The result of an extraction (source document 000, part 2.1)."""
 

@@ -34,6 +34,7 @@ from sameas.once.record import Record
 from sameas.once.store import AsyncStore
 from sameas.server.audit import AuditLog
 from sameas.server.bodies import BodyMemory, Note
+from sameas.server.leftovers import journal_folders, keep_swept
 from sameas.server.metrics import ClusterMetrics, ModelMetrics
 from sameas.server.runs.answers import Answers
 from sameas.server.runs.background_loop import BackgroundLoop
@@ -103,7 +104,7 @@ class Service:
         self.answers = Answers()
         self.web_sessions = WebSessions(lambda: self.engine, self.do)
         self.body_memory = BodyMemory(settings.max_bodies, of_one=None if options.single_tenant else settings.max_body)
-        self.admissions = Admissions(self.access, per_tenant=settings.max_streams)
+        self.admissions = Admissions(self.access, self.web_sessions, per_tenant=settings.max_streams)
         self.requests = Requests(settings.max_requests, divided=not options.single_tenant)
         self.registry = options.registry
         self._models = options.models if isinstance(options.models, Models) else Models(settings)
@@ -336,7 +337,7 @@ class Service:
                     record=self._record,
                     hears_ends=live is not None,
                 )
-                self.mirrors = JournalMirrors(settings.cache / "journals", self._event_reader())
+                self.mirrors = JournalMirrors(journal_folders(settings.home), self._event_reader())
         most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
         of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")
@@ -399,6 +400,7 @@ class Service:
             # Loading a provider's package takes a while, and the first who asks should not wait for it.
             self._later(self._long_work.start_models())
         self._later(keep_pruned(self.engine, every=PRUNE_EVERY, archive=settings.archive_path))
+        self._later(keep_swept(settings.home))
         if not options.is_worker:
             self.collection_work.start()
         self._later(keep_flushed(self.counts))

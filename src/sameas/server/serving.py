@@ -25,7 +25,7 @@ import uvicorn
 from sameas.once.errors import SameasError
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
-from sameas.server.http.protocol import BoundedHeads
+from sameas.server.http.protocol import BoundedHeads, messages_within
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.settings import Settings
 
@@ -107,6 +107,7 @@ def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         lifespan="on",
         http=BoundedHeads,
+        ws=messages_within(app.service.body_memory),
     )
     server = Server(config, app)
     _run(server)

@@ -20,7 +20,7 @@ from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
-from sameas.server.http.protocol import BoundedHeads
+from sameas.server.http.protocol import BoundedHeads, messages_within
 from sameas.server.logs import RequestLog
 from sameas.server.runs.models import Models, ModelWish
 from sameas.server.serving import Server
@@ -126,6 +126,7 @@ def running(
         timeout_graceful_shutdown=5,
         lifespan="on",
         http=BoundedHeads,
+        ws=messages_within(app.service.body_memory),
     )
     server = Server(config, app)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))

@@ -6,6 +6,8 @@
 | extraction.getResult | text, ontologyId, ... or idempotencyKey | `result`: the graph, or null |
 | extraction.cancel | idempotencyKey | `result` |
 
+`ExtractFromText` and `GetCachedResult` (part 2.1) are other words for the first two.
+
 Rule: every message that goes out names the id of its call; an error is a message and ends its call, not the socket.
 A call without an id is numbered by the server. Bounded: the size of a message, calls in one message, calls in flight.
 A socket that is closed ends its calls and no run.
@@ -85,9 +87,9 @@ class Rpc:
 
     def _messages(self, call: Call) -> AsyncIterator[bytes]:
         match call.tag:
-            case "extraction.streamExtract":
+            case "extraction.streamExtract" | "ExtractFromText":
                 return self._stream(call.payload)
-            case "extraction.getResult":
+            case "extraction.getResult" | "GetCachedResult":
                 return self._result(call.payload)
             case "extraction.cancel":
                 return self._cancel(call.payload)
@@ -119,7 +121,7 @@ class Rpc:
                 raise Problem(503, "stopping", "this server is being stopped; call again with `after`", key=key)
             done = await running
             self._admission.check()
-            yield _result_of(wanted(done, prepared.request))
+            yield _result_of(await wanted(done, prepared.request))
         finally:
             running.add_done_callback(_ignore)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -20,6 +22,7 @@ from sameas.extraction.text.inputs.reader import TEXT, read_bytes
 from sameas.identity.canonical import sha256_hex
 from sameas.once.errors import SameasError, StoreError
 from sameas.server.problems import Problem, problem_of
+from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.runner import Runner
 from sameas.server.schemas import ExtractionParams, ExtractRequest
 from sameas.server.tenants.workspaces import Workspaces
@@ -28,13 +31,16 @@ _LOG = logging.getLogger("sameas.server")
 # What another server of the same database wrote down is found at the latest after so many seconds.
 _LOOK_EVERY = 5.0
 _AT_A_TIME = 64
+# What is to be asked for again: a day's account that others hold or have spent, a store or a disk that is away.
+_LATER = (429, 503)
 
 
 class ReadingOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """How a text that waits is to be read."""
+    """How a text that waits is to be read, and for whom (source document 004, part 8)."""
 
     extractor: str | None = None
     model: str | None = None
+    audit_meta: Mapping[str, Any] = {}
 
     def params(self) -> ExtractionParams:
         given = {name: value for name in ("extractor", "model") if (value := getattr(self, name)) is not None}
@@ -107,13 +113,13 @@ class CollectionWork:
             expected = sha256_hex(content)
             try:
                 await self._read(space, collection, source, content, options)
-            except (StoreError, ConnectionError) as trouble:
+            except (*AWAY, StoreError, ConnectionError) as trouble:
                 # It says nothing about the text, which goes on waiting.
                 _LOG.warning("%s of collection %s waits on: %s", name, collection.id, trouble)
                 return False
             except Exception as error:
                 problem = problem_of(error)
-                if problem.status == 503 or problem.code == "day-spent":
+                if problem.status in _LATER:
                     return False
                 if problem.status == 500:
                     _LOG.exception("a document of collection %s could not be read", collection.id)
@@ -125,15 +131,16 @@ class CollectionWork:
         document = await asyncio.to_thread(_document, source, content)
         if not document.text.strip():
             raise Problem(422, "document-empty", "the document is empty; send one with some text in it")
+        reading = msgspec.json.decode(options, type=ReadingOptions)
         request = ExtractRequest(
             text=document.text,
             ontology_id=collection.opened_as.ontology_id,
             ontology_version=collection.opened_as.ontology_version,
-            extraction_params=msgspec.json.decode(options, type=ReadingOptions).params(),
+            extraction_params=reading.params(),
             document=source.name[:1024],
         )
         prepared = await self._runner.prepare(space, request)
-        done = await self._runner.extract(prepared, {}, priority="batch")
+        done = await self._runner.extract(prepared, reading.audit_meta, priority="batch")
         await asyncio.to_thread(self._put, space, collection, source, document, done.key, sha256_hex(content))
 
     def _put(

@@ -161,7 +161,8 @@ class _Process:
         self._count += 1
         number = self._count
         answer: asyncio.Future[TaskAnswer] = asyncio.get_running_loop().create_future()
-        self._asked[number] = answer
+        asked = self._asked
+        asked[number] = answer
         try:
             await self._send(task_of(number))
             found = await asyncio.shield(answer)
@@ -172,7 +173,7 @@ class _Process:
             await asyncio.wait({answer}, timeout=_ENDS_WITHIN)
             raise
         finally:
-            self._asked.pop(number, None)
+            asked.pop(number, None)
             if answer.done() and not answer.cancelled():
                 answer.exception()
         if found.failed is not None:
@@ -213,7 +214,9 @@ class _Process:
                 stdout=asyncio.subprocess.PIPE,
                 limit=_BUFFER,
             )
-            self._reading = asyncio.create_task(self._read(self._process))
+            # Its own: what was asked of the one before ends with that.
+            self._asked = {}
+            self._reading = asyncio.create_task(self._read(self._process, self._asked))
             await self._send(self._begin)
 
     async def _send(self, task: Task) -> None:
@@ -227,20 +230,20 @@ class _Process:
         except ConnectionError:
             raise ChildProcessError("the process for long work has ended; ask again") from None
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, asked: dict[int, asyncio.Future[TaskAnswer]]) -> None:
         assert process.stdout is not None
         try:
             while True:
                 size = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "big")
                 answer = _answers.decode(await process.stdout.readexactly(size))
-                waiting = self._asked.get(answer.number)
+                waiting = asked.get(answer.number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(answer)
         except asyncio.IncompleteReadError:
             code = await process.wait()
-            if self._asked:
+            if asked:
                 _LOG.warning("a process for long work ended with code %s; it is started again", code)
-            for waiting in self._asked.values():
+            for waiting in asked.values():
                 if not waiting.done():
                     ended = f"the process for long work ended with code {code}: there may be too little memory"
                     waiting.set_exception(ChildProcessError(ended))

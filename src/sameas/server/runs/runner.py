@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -135,8 +136,10 @@ class Runner:
         # Of the runs under way: set when a run is written down.
         self._written: dict[tuple[str, str], asyncio.Event] = {}
         self._failures: OrderedDict[tuple[str, str], str] = OrderedDict()
-        # How often the process of a long run ended under it.
+        # How often the process of a long run ended under it. Which of several ended it nobody knows: those that it may
+        # have been are tried one at a time, so that none is taken for another again. Models have their own process.
         self._ends: Counter[tuple[str, str]] = Counter()
+        self._suspects = {asks: RunQueue(1, divided=divided) for asks in (False, True)}
         # Of promises that the store or the disk ended: not to be taken up before.
         self._rests: dict[tuple[str, str], _Rest] = {}
         # Of runs that workers do: cancelled, wherever that was asked.
@@ -197,12 +200,12 @@ class Runner:
         *,
         accepted: Callable[[], object] = lambda: None,
         priority: Priority = "interactive",
+        log: ExtractionLog | None = None,
     ) -> Done:
         """The result, of a run that goes on whether the caller waits or not; `accepted` is called once the run is
-        written down.
+        written down. `log` is that of a request which was told of already.
         """
-        log = ExtractionLog(prepared.space, prepared.key.key, audit)
-        log.requested(asked_for(prepared.request, prepared.key.components.ontology_id))
+        log = log or log_request(prepared, audit)
         before = await self._put_aside(prepared)
         while True:
             asked_at = time.monotonic()
@@ -218,7 +221,7 @@ class Runner:
                     # No engine was told of this caller: it waited here for the same work.
                     seconds = time.monotonic() - began
                     self._observe(replayed(prepared.space, prepared.key.key, seconds, waited=seconds))
-                    await self._note_shared(prepared, audit, seconds)
+                    await self.note_shared(prepared, audit, seconds)
                 if began is not None or done.shared:
                     log.deduplicated(time.monotonic() - asked_at)
                     log.hit("execution-cache", done.computed_at)
@@ -254,8 +257,8 @@ class Runner:
         if record is not None and record.outcome is not None and before.outcome is not None:
             log.shadowed("replayed", is_same=record.outcome.data == before.outcome.data)
 
-    async def _note_shared(self, prepared: Prepared, audit: Mapping[str, Any], seconds: float) -> None:
-        """Write down that a caller waited here for somebody else's work; no engine was told."""
+    async def note_shared(self, prepared: Prepared, audit: Mapping[str, Any], seconds: float) -> None:
+        """Write down that a caller waited for somebody else's work and did not ask for the run itself."""
         await asyncio.to_thread(
             self._workspaces.get(prepared.space).note_shared,
             prepared.key.key,
@@ -275,7 +278,7 @@ class Runner:
             self._unwanted.pop(place, None)
             self._written[place] = asyncio.Event()
             # Of a run that nobody waits for the text stays until its turn has come.
-            size = len(prepared.request.text)
+            size = sys.getsizeof(prepared.request.text)
             tenant = tenant_of(prepared.space)
             self._body_memory.hold(size, tenant)
             task = self._tasks[place] = asyncio.create_task(self._work(prepared, audit, priority))
@@ -553,7 +556,8 @@ class Runner:
             assert self._long_work is not None
             began = time.monotonic()
             try:
-                extracted = await self._long_work.extract(prepared, audit, allowed=self._allowed(reserved))
+                async with self._suspicion(prepared):
+                    extracted = await self._long_work.extract(prepared, audit, allowed=self._allowed(reserved))
             except ChildProcessError as error:
                 raise self._ended_process(prepared, error) from error
             # The engine of the other process has told nobody here.
@@ -583,13 +587,21 @@ class Runner:
             await places.enter_async_context(self._run_queue.turn(tenant, is_long=is_long))
             yield
 
+    @asynccontextmanager
+    async def _suspicion(self, prepared: Prepared) -> AsyncIterator[None]:
+        """The turn of a run that may have ended its process; at once for every other."""
+        if not self._ends[prepared.space, prepared.key.key] or prepared.request.extraction_params.batch:
+            yield
+            return
+        async with self._suspects[asks_model(prepared.request)].turn(tenant_of(prepared.space), is_long=False):
+            yield
+
     def _ended_process(self, prepared: Prepared, error: ChildProcessError) -> Exception:
         """What a run is told whose process ended: to be taken up again, until that has happened too often."""
         place = (prepared.space, prepared.key.key)
         self._ends[place] += 1
         if self._ends[place] < _ENDS_AT_MOST:
             return error
-        del self._ends[place]
         return Problem(
             422, "run-too-large", f"the run has ended its process {_ENDS_AT_MOST} times: send the text in parts"
         )
@@ -669,11 +681,19 @@ class Runner:
             self._rests[place] = _Rest(time.monotonic() + pause, pause)
         else:
             self._rests.pop(place, None)
+            self._ends.pop(place, None)
         if error is not None:
             _LOG.warning("the run %s ended with %s", place[1], type(error).__name__)
             self._failures[place] = f"{type(error).__name__}: {error}"
             while len(self._failures) > _FAILURES_KEPT:
                 self._failures.popitem(last=False)
+
+
+def log_request(prepared: Prepared, audit: Mapping[str, Any]) -> ExtractionLog:
+    """The log of a request, which begins here."""
+    log = ExtractionLog(prepared.space, prepared.key.key, audit)
+    log.requested(asked_for(prepared.request, prepared.key.components.ontology_id))
+    return log
 
 
 def replayed(space: str, key: str, seconds: float, *, waited: float = 0.0) -> CallEnded:

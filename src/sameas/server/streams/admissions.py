@@ -1,9 +1,9 @@
 """Who has a stream or a WebSocket open, and whether they may still.
 
 Rule: what was let in once is asked for again every `EVERY` seconds, each credential once, however many streams it has.
-A key that was revoked, a token that expired, a tenant that was suspended, a case that was left: whatever is open with
-it ends. Where the authenticator cannot answer, streams stay while it is asked `TRIES` times, and then end too. A tenant
-may have so many streams open, and no more. Lives in the serving loop.
+A key that was revoked, a token that expired, a tenant that was suspended, a case that was left, a browser that signed
+out: whatever is open with it ends. Where the authenticator cannot answer, streams stay while it is asked `TRIES` times,
+and then end too. A tenant may have so many streams open, and no more. Lives in the serving loop.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sameas.identity.normalize import Credentials, credentials, requested_case_i
 from sameas.identity.scope import ScopeError
 from sameas.server.problems import Problem
 from sameas.server.tenants.access import AccessControl, Caller
+from sameas.server.tenants.web_sessions import WebSessions, session_of
 
 # Seconds after which an open stream is asked for its credential again.
 EVERY = 5.0
@@ -25,8 +26,8 @@ TRIES = 3
 # All tenants together may have so many times as many streams as one.
 _TENANTS = 10
 
-# What a stream showed of itself: its credential, and the case that it asked for.
-Shown: TypeAlias = tuple[Credentials | None, str | None]
+# What a stream showed of itself: its credential, the case that it asked for, and the session that stood for it.
+Shown: TypeAlias = tuple[Credentials | None, str | None, bytes | None]
 
 _LOG = logging.getLogger("sameas.server")
 _SERVER_FAULT = 500
@@ -39,7 +40,7 @@ class Admission:
         self._admissions = admissions
         self.scope = scope
         self.tenant = caller.ctx.tenant_id
-        self.credential: Shown = (credentials(scope), requested_case_id(scope))
+        self.credential: Shown = (credentials(scope), requested_case_id(scope), session_of(scope))
         self.is_refused = False
         self._on_refused: list[Callable[[], object]] = []
 
@@ -63,8 +64,9 @@ class Admission:
 class Admissions:
     """Everything that is open."""
 
-    def __init__(self, access: AccessControl, *, per_tenant: int) -> None:
+    def __init__(self, access: AccessControl, sessions: WebSessions, *, per_tenant: int) -> None:
         self._access = access
+        self._sessions = sessions
         self._per_tenant = per_tenant
         self._open: set[Admission] = set()
         self._tenants: Counter[str] = Counter()
@@ -115,6 +117,7 @@ class Admissions:
     async def _is_good(self, credential: Shown, scope: Mapping[str, Any]) -> bool:
         try:
             await self._access.enter(scope)
+            is_good = await self._sessions.stands(scope)
         except ScopeError as refused:
             if refused.status < _SERVER_FAULT:
                 return False
@@ -123,7 +126,7 @@ class Admissions:
             trouble = error
         else:
             self._faults.pop(credential, None)
-            return True
+            return is_good
         self._faults[credential] += 1
         _LOG.warning("the credential of an open stream could not be asked for: %s", type(trouble).__name__)
         return self._faults[credential] < TRIES

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
+import shutil
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from sameas.extraction.events.journal import JournalLine
 from sameas.extraction.runs.folder_names import tenant_folder
 from sameas.extraction.runs.run_objects import RunObjects
 from sameas.identity.errors import SameasError
+from sameas.server.leftovers import own
 
 if TYPE_CHECKING:
     from sameas.cluster.live_events import EventReader
@@ -91,7 +94,9 @@ class JournalMirrors:
     """The journals that anybody listens to here. Lives in the background loop; `is_over` may be asked from anywhere."""
 
     def __init__(self, folder: Path, reader: EventReader | None) -> None:
-        self._folder = folder
+        # A name that no process had before: what one that was killed left is removed by whoever looks.
+        self._folder = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._owned = own(self._folder)
         self._reader = reader
         self._mirrors: dict[tuple[str, str], tuple[JournalMirror, asyncio.Task[None]]] = {}
 
@@ -99,9 +104,7 @@ class JournalMirrors:
         """The file in which the journal is, from its beginning, until `leave`."""
         known = self._mirrors.get((space, key))
         if known is None:
-            mirror = JournalMirror(
-                objects, key, self._folder / f"{os.getpid()}" / f"{tenant_folder(space)}-{key}.jsonl", is_open=is_open
-            )
+            mirror = JournalMirror(objects, key, self._folder / f"{tenant_folder(space)}-{key}.jsonl", is_open=is_open)
             mirror.open()
             if self._reader is not None:
                 self._reader.listen(space, key, mirror.hear)
@@ -132,3 +135,5 @@ class JournalMirrors:
         await asyncio.gather(*(task for _, task in self._mirrors.values()), return_exceptions=True)
         if self._reader is not None:
             await self._reader.close()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        os.close(self._owned)

@@ -9,6 +9,7 @@ import msgspec
 
 from sameas.ontology.differences import TermChange, compare_ontologies
 from sameas.ontology.load import load_ontology, read_ontology
+from sameas.ontology.outline import outline_of
 from sameas.ontology.review import review_ontology
 
 # An ontology of so many bytes is worked on in tens of milliseconds at a time; a larger one in another process.
@@ -29,6 +30,8 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[TermChange, ...] = ()
     """What differs from another version, the first of it."""
     changes_left_out: int = 0
+    outline: bytes = b""
+    """Its terms as JSON, where they were asked for."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     is_reviewed: bool = False
     before: bytes = b""
     """Another version, to say what has changed since."""
+    is_outlined: bool = False
 
     @property
     def size(self) -> int:
@@ -70,4 +74,5 @@ def describe(source: Source, *, cache: Path) -> Described:
         findings=tuple(msgspec.to_builtins(finding) for finding in findings),
         changes=tuple(changes[:CHANGES_LISTED]),
         changes_left_out=max(0, len(changes) - CHANGES_LISTED),
+        outline=msgspec.json.encode(outline_of(ontology)) if source.is_outlined else b"",
     )

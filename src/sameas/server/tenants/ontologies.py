@@ -29,6 +29,7 @@ from sameas.once.codec import PLAIN, unpack
 from sameas.once.record import State
 from sameas.ontology.load import forget_ontology, load_ontology, read_ontology
 from sameas.ontology.model import Ontology
+from sameas.ontology.outline import outline_of
 from sameas.server.schemas import OntologyEntry, is_ontology_id
 from sameas.server.tenants.append_log import AppendLog
 from sameas.server.tenants.descriptions import LARGE_ONTOLOGY, Described, DescribeSource, Source, describe
@@ -203,6 +204,17 @@ class Ontologies:
         if data is None:
             raise ContentGone(found.tenant)
         return data
+
+    async def outline(self, found: Registered) -> bytes:
+        """The terms of an ontology as JSON; nobody waits for a large one but who asks for it."""
+        if found.entry.size <= LARGE_ONTOLOGY:
+            return await asyncio.to_thread(_outline, await self.load(found))
+        if found.file is None:
+            return (await self._describe(Source(data=await self.content(found), is_outlined=True))).outline
+        try:
+            return (await self._describe(Source(file=str(found.file), is_outlined=True))).outline
+        except FileNotFoundError:
+            raise ContentGone(SHARED) from None
 
     async def review(self, data: bytes) -> Described:
         """What the bytes say and what a reviewer would, or an OntologyError that says what is wrong with them."""
@@ -441,6 +453,10 @@ class Ontologies:
         if self._describe_large is not None and await asyncio.to_thread(lambda: source.size) > LARGE_ONTOLOGY:
             return await self._describe_large(source)
         return await asyncio.to_thread(describe, source, cache=self._cache)
+
+
+def _outline(ontology: Ontology) -> bytes:
+    return msgspec.json.encode(outline_of(ontology))
 
 
 def _gone(before: Registry, after: Registry, *, of: Iterable[str | None]) -> list[Registered]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -29,6 +29,7 @@ _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 _NUMBER_BYTES = 32
 _NONCE_BYTES = 12
+_LET_IN_BY = "sameas.session"
 _codec = TypedCodec(bytes)
 
 Do = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
@@ -69,13 +70,32 @@ class WebSessions:
         number = _number(scope)
         if number is None:
             return
-        record = await self._do(self._engine().read(_SCOPE, _digest(number)))
-        if record is None or record.state is not State.DONE or record.outcome is None:
+        sealed = await self._sealed(number)
+        if sealed is None:
             return
-        sealed: bytes = unpack(record.outcome, _codec)
         plain = _cipher(number).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
         name, _, value = plain.partition(b"\0")
         scope["headers"] = [*headers, (name, value)]
+        scope[_LET_IN_BY] = number
+
+    async def stands(self, scope: Mapping[str, Any]) -> bool:
+        """Whether nobody has signed out of the session that let a request in; True where none did."""
+        number = session_of(scope)
+        return number is None or await self._sealed(number) is not None
+
+    async def _sealed(self, number: bytes) -> bytes | None:
+        """The encrypted credential of a session."""
+        record = await self._do(self._engine().read(_SCOPE, _digest(number)))
+        if record is None or record.state is not State.DONE or record.outcome is None:
+            return None
+        sealed: bytes = unpack(record.outcome, _codec)
+        return sealed
+
+
+def session_of(scope: Mapping[str, Any]) -> bytes | None:
+    """The session that let a request in, if one did."""
+    number: bytes | None = scope.get(_LET_IN_BY)
+    return number
 
 
 def set_cookie(value: str, *, is_secure: bool, lasts: int = LASTS) -> str:

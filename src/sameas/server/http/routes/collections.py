@@ -113,7 +113,8 @@ async def delete(asked: Asked) -> ASGIApp:
 async def add_documents(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     wish = msgspec.json.decode(asked.body, type=NewDocuments)
-    options = msgspec.json.encode(ReadingOptions(extractor=wish.extractor, model=wish.model)).decode()
+    reading = ReadingOptions(extractor=wish.extractor, model=wish.model, audit_meta=asked.caller.audit)
+    options = msgspec.json.encode(reading).decode()
     contents = [(_source(one, content), content) for one in wish.documents for content in (_content(one),)]
 
     def work(collection: Collection) -> SyncState:

@@ -6,7 +6,6 @@ Rule: nothing is run, claimed or kept here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.http.routes.extract import decode_request
 from sameas.server.problems import Problem
 from sameas.server.runs.preparation import Prepared
-from sameas.server.schemas import Estimate, ExtractionParams, ExtractRequest, KeyParts, KeyQuestion
+from sameas.server.schemas import Estimate, ExtractionParams, KeyParts, KeyQuestion, SentRequest
 from sameas.server.service import Service
 
 _SLICE = 1 << 16
@@ -33,7 +32,9 @@ async def get_key(asked: Asked) -> ASGIApp:
         if not query.get(name):
             raise Problem(400, "parameter-missing", f"the parameter {name} is needed")
     params = msgspec.json.decode(query.get("extractionParams", "{}"), type=ExtractionParams)
-    request = _checked({"text": query["text"], "ontologyId": query["ontologyId"]}, params)
+    # As a POST of the same would be read, other words for a wish included.
+    sent = {"text": query["text"], "ontologyId": query["ontologyId"], "extractionParams": params}
+    request = decode_request(msgspec.json.encode(sent))
     prepared = await asked.service.do(asked.service.runner.prepare(asked.caller.space, request))
     metadata = await asyncio.to_thread(asked.service.runs(asked.caller.space).at(prepared.key.key).peek)
     parts = prepared.key.components
@@ -95,11 +96,6 @@ def _count(prepared: Prepared) -> int:
     return sum(1 for _ in iter_chunks(normalized_pieces(slices), settings=prepared.settings.chunking))
 
 
-def _checked(given: Mapping[str, Any], params: ExtractionParams) -> ExtractRequest:
-    request = decode_request(msgspec.json.encode(given))
-    return msgspec.structs.replace(request, extraction_params=params)
-
-
 _COMPONENTS = {
     "text": examples.TEXT,
     "textHash": "9f" * 32,
@@ -142,7 +138,7 @@ ROUTES = (
         name="estimate",
         tag="extraction",
         summary="What a run would take, before it is started.",
-        body=ExtractRequest,
+        body=SentRequest,
         body_example=examples.REQUEST,
         replies={
             200: Reply(description="The estimate.", schema=Estimate, example=msgspec.to_builtins(_ESTIMATE)),

@@ -30,12 +30,12 @@ from sameas.server.bodies import Note, read_body
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.problems import Problem
-from sameas.server.runs.answers import Done, KeptAnswer
+from sameas.server.runs.answers import Done, KeptAnswer, computed_at_of
 from sameas.server.runs.client_keys import CLIENT_SCOPE, run_tag
 from sameas.server.runs.extraction_log import ExtractionLog, asked_for
 from sameas.server.runs.preparation import Prepared
-from sameas.server.runs.runner import replayed
-from sameas.server.schemas import ExtractAnswer, ExtractRequest, RunAccepted
+from sameas.server.runs.runner import log_request, replayed
+from sameas.server.schemas import NO_PARAMS, ExtractAnswer, ExtractRequest, RunAccepted, SentRequest
 from sameas.server.service import Service
 from sameas.server.tenants.access import Caller
 from sameas.server.tenants.workspaces import tenant_of
@@ -48,16 +48,12 @@ _SHADOW_SCOPE = "extract.shadow"
 _WAIT = re.compile(r"\bwait\s*=\s*\"?(\d{1,6})\b")
 # Seconds between two looks at whether the run that somebody else began under the same client's key is written down.
 _LOOK_EVERY = 0.5
+# Bytes of an answer that are gone through in a millisecond; longer ones keep nobody waiting.
+_AT_ONCE = 100_000
 
-_decoder = msgspec.json.Decoder(ExtractRequest)
+_decoder = msgspec.json.Decoder(SentRequest)
 _encode = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
-
-
-class _Computed(msgspec.Struct, rename="camel"):
-    """When the result of an answer was made."""
-
-    computed_at: str = ""
 
 
 class _NotKept(Exception):
@@ -188,7 +184,7 @@ class Extract:
             await self._accepted(prepared, send)
             return
         note.hit = done.cache_hit
-        done = wanted(done, request)
+        done = await wanted(done, request)
         await _send(send, done.body(cache_hit=done.cache_hit), [_replayed(done.cache_hit), *_applied(prefers)])
         if done.status == "complete":
             try:
@@ -249,7 +245,12 @@ class Extract:
         key = prepared.key.key
         address = f"/api/v1/runs/{key}"
         answer = RunAccepted(idempotency_key=key, status="running", run=address, events=f"{address}/events")
-        headers = [(b"location", address.encode()), (b"preference-applied", b"respond-async")]
+        headers = [
+            (b"location", address.encode()),
+            (b"preference-applied", b"respond-async"),
+            # No answer was given before; source document 004 has every answer say so.
+            _replayed(False),
+        ]
         await _send(send, _encode(answer), headers, status=202)
 
     async def _under_key(
@@ -271,13 +272,8 @@ class Extract:
         try:
             body, replayed = await running
         except _NotKept as partial:
-            body, replayed = wanted(partial.done, request).body(cache_hit=partial.done.cache_hit), False
+            body, replayed = (await wanted(partial.done, request)).body(cache_hit=partial.done.cache_hit), False
         note.hit = replayed
-        if replayed:
-            # The run was not asked, and has said nothing.
-            log = ExtractionLog(caller.space, note.key, caller.audit)
-            log.requested(asked_for(request, prepared.key.components.ontology_id))
-            log.hit("result-cache", msgspec.json.decode(body, type=_Computed).computed_at)
         await _send(send, body, [_replayed(replayed), *_applied(prefers)])
 
     async def _once(
@@ -290,15 +286,16 @@ class Extract:
         priority: Priority,
     ) -> tuple[bytes, bool]:
         # Another principal's key is another key, whatever its characters.
-        own = f"{caller.principal.digest}:{key}"
+        own, runner = f"{caller.principal.digest}:{key}", self._service.runner
+        log = log_request(prepared, caller.audit)
 
         async def work(_: object) -> bytes:
             # Here, and not before: a key whose answer stands is answered in one round trip.
             await self._service.client_keys.check(caller.space, own)
-            done = await self._service.runner.extract(prepared, caller.audit, accepted=accepted, priority=priority)
+            done = await runner.extract(prepared, caller.audit, accepted=accepted, priority=priority, log=log)
             if done.status != "complete":
                 raise _NotKept(done)
-            return wanted(done, request).body(cache_hit=done.cache_hit)
+            return (await wanted(done, request)).body(cache_hit=done.cache_hit)
 
         record = await self._service.engine.record(
             work,
@@ -313,31 +310,47 @@ class Extract:
             method="POST",
             audit=caller.audit,
         )
-        return record.answer(), record.was_replay
+        body = record.answer()
+        if record.was_replay:
+            # The run was not asked, and has said nothing.
+            if record.waited:
+                log.deduplicated(record.waited)
+                await runner.note_shared(prepared, caller.audit, record.waited)
+            source = "execution-cache" if record.waited else "result-cache"
+            log.hit(source, computed_at_of(body))
+        return body, record.was_replay
 
 
 def decode_request(body: bytes) -> ExtractRequest:
-    """The request of a body; refused where its text has no canonical form."""
-    request = _decoder.decode(body)
-    if not request.text.strip():
+    """The request of a body; refused where its text has no canonical form or it contradicts itself."""
+    sent = _decoder.decode(body)
+    if not sent.text.strip():
         raise Problem(422, "text-empty", "the text has nothing but blanks; send some words")
-    params = request.extraction_params
-    if params.temp is None:
-        return request
-    if params.temperature not in (None, params.temp):
-        raise Problem(422, "params-contradict", "temp and temperature are two words for one thing; give one of them")
-    # One form: another word for the same wish is the same request.
-    same = msgspec.structs.replace(params, temp=None, temperature=params.temp)
-    return msgspec.structs.replace(request, extraction_params=same)
+    for params in filter(None, (sent.extraction_params, sent.params)):
+        if params.temp is not None and params.temperature not in (None, params.temp):
+            raise _contradict("temp", "temperature")
+        if params.model is not None and params.llm_model not in (None, params.model):
+            raise _contradict("model", "llmModel")
+    if sent.params is not None and sent.extraction_params not in (NO_PARAMS, sent.params):
+        raise _contradict("params", "extractionParams")
+    return sent.in_one_form()
+
+
+def _contradict(one: str, other: str) -> Problem:
+    return Problem(422, "params-contradict", f"{one} and {other} are two words for one thing; give one of them")
 
 
 def _header(scope: Scope, name: bytes) -> str:
     return ",".join(value.decode("latin-1").lower() for header, value in scope["headers"] if header == name)
 
 
-def wanted(done: Done, request: ExtractRequest) -> Done:
+async def wanted(done: Done, request: ExtractRequest) -> Done:
     """The answer as the request wants it."""
-    return done.without_confidence() if request.extraction_params.include_confidence is False else done
+    if request.extraction_params.include_confidence is not False:
+        return done
+    if len(done.head) <= _AT_ONCE:
+        return done.without_confidence()
+    return await asyncio.to_thread(done.without_confidence)
 
 
 def _priority(prefers: str) -> Priority:
@@ -398,7 +411,7 @@ ROUTES = (
                 example="respond-async",
             ),
         ),
-        body=ExtractRequest,
+        body=SentRequest,
         body_example=examples.REQUEST,
         replies={
             200: Reply(
@@ -411,7 +424,7 @@ ROUTES = (
                 description="The run goes on without the caller.",
                 schema=RunAccepted,
                 example=examples.ACCEPTED,
-                headers=("Location", "Preference-Applied"),
+                headers=("Location", "X-Idempotency-Replayed", "Preference-Applied"),
             ),
         },
         problems=(400, 404, 409, 410, 413, 422, 429),

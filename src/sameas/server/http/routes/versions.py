@@ -10,15 +10,16 @@ import asyncio
 from itertools import islice
 
 import msgspec
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.metadata import RunMetadata
 from sameas.extraction.runs.service import ExtractionService
 from sameas.ontology.differences import TermChange
-from sameas.ontology.outline import ClassOutline, Outline, outline_of
+from sameas.ontology.outline import ClassOutline, Outline
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of
+from sameas.server.http.replies import JSON, json_reply, query_of
 from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.http.routes.ontologies import MEDIA_TYPES, check_media_type, owner_of, spaces_of
 from sameas.server.problems import Problem, not_found
@@ -95,9 +96,8 @@ async def get_outline(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "id")
     found = await _found(asked, query.get("id"))
     service = asked.service
-    ontology = await service.do(service.ontologies.load(found))
-    outline = await asyncio.to_thread(outline_of, ontology)
-    return json_reply(outline, headers={"ETag": f'"{found.entry.version}"'})
+    outline = await service.do(service.ontologies.outline(found))
+    return Response(outline, media_type=JSON, headers={"ETag": f'"{found.entry.version}"'})
 
 
 async def list_versions(asked: Asked) -> ASGIApp:
