@@ -151,7 +151,6 @@ async def test_a_connection_that_ends_in_mid_reply_is_a_network_error(model, ser
     "script",
     [
         garbage(),
-        garbage(content_type="text/html"),
         garbage(b""),
         garbage(b"[]"),
         garbage(b"null"),
@@ -160,12 +159,28 @@ async def test_a_connection_that_ends_in_mid_reply_is_a_network_error(model, ser
         empty(),
         says(""),
     ],
-    ids=["bytes", "page", "nothing", "list", "null", "other types", "truncated", "no choices", "empty text"],
+    ids=["bytes", "nothing", "list", "null", "other types", "truncated", "no choices", "empty text"],
 )
 async def test_what_is_no_reply_is_malformed(model, server, script):
     error = await failure(model, server, script)
     assert error.code == "malformed"
     assert error.usage is not None
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (garbage(content_type="text/html; charset=utf-8"), "the server answered with a web page"),
+        (replace(status(301), headers={"Location": "https://example.org/v1"}), "sends to https://example.org/v1"),
+        (replace(status(307), headers={"Location": "/elsewhere"}), "sends to /elsewhere"),
+    ],
+    ids=["page", "moved", "moved for now"],
+)
+async def test_an_address_that_is_no_model_s_is_not_found(model, server, script, said):
+    error = await failure(model, server, script)
+    assert error.code == "not_found"
+    assert said in str(error)
+    assert len(server.calls) == 1
 
 
 async def test_a_server_that_drips_is_ended_after_the_time_for_a_whole_reply(server, interface):

@@ -54,7 +54,7 @@ def test_the_parts_of_all_nodes_and_what_went_before_are_never_more_than_the_who
     shared = AccountState(limits, circuit=CIRCUIT, window=WINDOW)
     nodes = [OwnShare(limits, circuit=CIRCUIT, window=WINDOW) for _ in range(count)]
     for node in nodes:
-        node.told(count)
+        node.set_parts(count)
     sent: list[tuple[float, int]] = []
     ending: list[tuple[float, int, OwnShare, Granted, int]] = []
     now, gone_at = 0.0, None
@@ -104,7 +104,7 @@ def test_a_node_without_a_part_goes_nowhere_and_one_that_is_alone_reports_what_i
     node = OwnShare(limits, circuit=CircuitSettings(failures_to_open=4), window=WINDOW)
     node.lost(0.0)
     assert not node.is_alone
-    node.told(2)
+    node.set_parts(2)
     early = Granted(id="early", tokens=20)
     node.took(early, 1.0)
     node.lost(2.0)

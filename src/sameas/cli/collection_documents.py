@@ -310,8 +310,8 @@ def _print_summary(collection: Collection, summary: Summary, *, seconds: float, 
     counts = [("added", summary.added), ("changed", summary.changed), ("unchanged", summary.unchanged)]
     counts += [("removed", summary.removed), ("partial", summary.partial), ("failed", summary.failed)]
     counts += [("vanished meanwhile", summary.vanished)]
-    told = ", ".join(f"{count} {what}" for what, count in counts if count) or "nothing to do"
-    print(f"{info.name}: {told} ({seconds:.1f} s)", file=sys.stderr)
+    changes = ", ".join(f"{count} {what}" for what, count in counts if count) or "nothing to do"
+    print(f"{info.name}: {changes} ({seconds:.1f} s)", file=sys.stderr)
     print(f"{info.documents} documents, {info.entities} entities, {info.claims} claims", file=sys.stderr)
     if summary.failed and not summary.errors:
         print("what failed before was not tried again: --retry-failed does", file=sys.stderr)

@@ -105,8 +105,8 @@ def show(name: Name, *, json: Json = False) -> None:
         info, state = collection.info(), collection.sync_state()
         failed = collection.documents(status="failed", limit=20)
     if json:
-        told = {"collection": info, "sync": state}
-        print(msgspec.json.encode(told).decode())
+        shown = {"collection": info, "sync": state}
+        print(msgspec.json.encode(shown).decode())
         return
     print(f"{info.name}  {info.id}  revision {info.revision}")
     print(f"ontology   {info.ontology_id} {info.ontology_version[:19]}")

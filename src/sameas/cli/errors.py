@@ -101,8 +101,8 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
         extra = _NEEDED.get(package, "all")
         return f"the package {package!r} is not installed. Install sameas[{extra}]", ExitCode.FAILED
     if isinstance(error, OSError) and error.filename is not None:
-        said = error.strerror or type(error).__name__
-        return f"{error.filename}: {said.rstrip('.')}. Check the path and its permissions", ExitCode.BAD_INPUT
+        reason = error.strerror or type(error).__name__
+        return f"{error.filename}: {reason.rstrip('.')}. Check the path and its permissions", ExitCode.BAD_INPUT
     return (
         one_stop(
             f"an unforeseen {type(error).__name__}: {error}. Run it again with --debug to see where it comes from"

@@ -45,6 +45,9 @@ _WAITS = {
 }
 
 
+_OF_THE_DOCUMENT = frozenset({"budget_spent", "circuit_open"})
+
+
 class Progress(Protocol):
     """Shows the events of documents until it is closed."""
 
@@ -216,7 +219,7 @@ class Warnings:
     """What a person is told of runs beside their stages: each thing once for a document, and why all of them wait."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, ...]] = set()
+        self._shown: set[tuple[str, ...]] = set()
 
     def text(self, document: str, event: Event) -> str | None:
         """The words for an event; None where there is nothing to say, or nothing new."""
@@ -226,8 +229,9 @@ class Warnings:
                 return f"{_words(event.stage)}{where}: {event.limit} limit of {event.timeout_ms / 1000:g} s passed"
             case ErrorRecoverable():
                 stage = event.stage or "run"
-                # What befalls one chunk befalls others; the summary counts them.
-                return self._once(f"{_words(stage)}: {event.error.message}", document, stage, event.error.code)
+                # What befalls one chunk befalls others, and a limit of the document all stages: the summary counts.
+                where = "" if event.error.code in _OF_THE_DOCUMENT else stage
+                return self._once(f"{_words(stage)}: {event.error.message}", document, where, event.error.code)
             case RateLimited() if not 0 < event.wait_ms < _NOTICED_MS:
                 seconds = f" for about {event.wait_ms / 1000:.0f} s" if event.wait_ms else ""
                 return self._once(f"waiting{seconds}: {_WAITS[event.reason]}", "waiting", event.reason)
@@ -235,7 +239,7 @@ class Warnings:
                 return None
 
     def _once(self, text: str, *what: str) -> str | None:
-        if what in self._told:
+        if what in self._shown:
             return None
-        self._told.add(what)
+        self._shown.add(what)
         return text

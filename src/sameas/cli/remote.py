@@ -91,8 +91,8 @@ def put(
         raise CliError(f"{file} has no known extension", todo=f"Name it {', '.join(sorted(_MEDIA_TYPES))}")
     with _client(server) as client:
         done = client.put_ontology(name, file.read_bytes(), media_type=media_type)
-    said = "new version" if done.changed else "new name" if done.created else "unchanged"
-    print(f"{done.id} {done.version}: {said}, {done.entries_invalidated} results invalidated")
+    change = "new version" if done.changed else "new name" if done.created else "unchanged"
+    print(f"{done.id} {done.version}: {change}, {done.entries_invalidated} results invalidated")
 
 
 @app.command()

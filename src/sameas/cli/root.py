@@ -61,8 +61,8 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         for name, (_, line) in COMMANDS.items():
             root.command(name, help=line)(_listed)
         return root
-    place, _, function = COMMANDS[asked][0].partition(":")
-    module = import_module(place)
+    module_name, _, function = COMMANDS[asked][0].partition(":")
+    module = import_module(module_name)
     if function:
         root.command(asked)(getattr(module, function))
     elif hasattr(module, "app"):

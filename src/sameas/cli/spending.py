@@ -11,7 +11,7 @@ from sameas.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sameas.cli.summary import Row
-    from sameas.extraction.pipeline.estimate import Estimate
+    from sameas.extraction.pipeline.estimate import Estimate, StageEstimate
     from sameas.llm.ledger import UsageRow
     from sameas.settings import Settings
 
@@ -83,33 +83,43 @@ def _used(used: UsageRow, *, replayed: bool) -> str:
 
 
 def print_estimates(estimates: Sequence[tuple[str, Estimate]], *, settings: Settings) -> None:
-    """One line for each stage of each document."""
+    """One line for each stage of each document, and what they take at most."""
     cells = [
         [
             name,
-            stage.stage.replace("_", " "),
-            stage.model,
+            _stage_of(stage, estimate),
             str(stage.calls),
             str(stage.known),
             f"{stage.input_tokens:,}",
             f"{stage.output_tokens:,}",
-            f"{stage.most_output_tokens:,}",
+            f"{stage.most_input_tokens + stage.most_output_tokens:,}",
         ]
         for name, estimate in estimates
         for stage in (*estimate.stages, estimate.total)
     ]
-    head = ("document", "stage", "model", "calls", "remembered", "tokens in", "out, about", "out, at most")
+    head = ("document", "stage", "calls", "remembered", "tokens in", "out", "at most")
     print_table(head, cells, to=sys.stdout)
     for name, estimate in estimates:
+        total = estimate.total
+        most = f"{total.most_input_tokens + total.most_output_tokens:,} tokens"
         if estimate.cost is None or estimate.most_cost is None:
             unknown = dict.fromkeys(stage.model for stage in estimate.stages if stage.cost is None)
-            print(f"{name}: the price of {', '.join(unknown)} is not known")
+            print(
+                f"{name}: at most {most}, repairs and retries included; the price of {', '.join(unknown)} is not known"
+            )
         else:
             print(
-                f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f}, repairs and retries included"
+                f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f} and {most}, repairs and "
+                "retries included"
             )
     if any(estimate.most_cost for _, estimate in estimates):
         print(prices_line(settings))
+
+
+def _stage_of(stage: StageEstimate, estimate: Estimate) -> str:
+    """Its name, with its model where there are several."""
+    several = len({one.model for one in estimate.stages}) > 1
+    return stage.stage.replace("_", " ") + (f" ({stage.model})" if several and stage.model else "")
 
 
 def _money(cost: Decimal | None) -> str:

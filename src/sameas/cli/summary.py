@@ -62,7 +62,7 @@ def print_report(report: ShapeReport, name: str) -> None:
 
 
 def print_summary(rows: Sequence[Row]) -> None:
-    """Print the table; a replay does without Rich, which would take longer than all the rest."""
+    """Print the table and what there is to note."""
     cells = []
     for row in rows:
         done = row.extraction
@@ -78,8 +78,7 @@ def print_summary(rows: Sequence[Row]) -> None:
         key = short_key(str(done.key)) if done is not None else ""
         cells.append([row.name, row.status, *counts, f"{row.seconds:.2f}", key])
     head = ("document", "status", "entities", "relations", "rejected", "chunks", "seconds", "key")
-    plain = all(row.status in ("replayed", "failed") for row in rows)
-    print_table(head, cells, to=sys.stderr, plain=plain, whole=("status", "key"))
+    print_table(head, cells, to=sys.stderr, whole=("status", "key"))
     for note in sorted({note for row in rows if row.extraction is not None for note in row.extraction.found.notes}):
         print(f"note: {note}", file=sys.stderr)
     graphs = [row.extraction.found for row in rows if row.extraction is not None]

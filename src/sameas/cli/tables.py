@@ -1,10 +1,20 @@
-"""Rows for people: a Rich table on a terminal, aligned columns elsewhere."""
+"""Rows for people: aligned columns, which on a terminal fit its width.
+
+Rule: what does not fit is folded, never cut, and neither numbers nor columns that must stay whole are broken. Rich
+draws finer tables, but loading it takes longer than a whole replay.
+"""
 
 from __future__ import annotations
 
+import os
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import TextIO
+
+_USUAL_COLUMNS = 80
+# A column that is folded keeps room for a short word.
+_LEAST = 6
 
 
 def print_table(
@@ -13,40 +23,66 @@ def print_table(
     *,
     to: TextIO,
     title: str = "",
-    plain: bool = False,
     whole: Collection[str] = (),
 ) -> None:
-    """Print rows; `plain` keeps Rich out even on a terminal, where the columns named `whole` are never broken."""
-    if to.isatty() and not plain:
-        _rich(head, rows, to, title, whole)
-        return
+    """Print rows; on a terminal the columns named `whole` are never broken."""
     if title:
         print(title, file=to)
     widths = [max(_width(row[column]) for row in (head, *rows)) for column in range(len(head))]
     numbers = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(head))]
-    for row in (head, *rows):
-        cells = [
-            " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
-            for cell, width, right in zip(row, widths, numbers, strict=True)
-        ]
-        print("  ".join(cells).rstrip(), file=to)
+    gap, room = 2, _columns(to) if to.isatty() else None
+    if room is not None:
+        if sum(widths) + gap * (len(head) - 1) > room:
+            gap = 1
+        fixed = [number or name in whole for number, name in zip(numbers, head, strict=True)]
+        widths = _fitted(widths, fixed, room - gap * (len(head) - 1))
+    for index, row in enumerate((head, *rows)):
+        folded = [[*_folded(cell, width)] for cell, width in zip(row, widths, strict=True)]
+        for line in zip_longest(*folded, fillvalue=""):
+            cells = map(_padded, line, widths, numbers)
+            print((" " * gap).join(cells).rstrip(), file=to)
+        if index == 0 and room is not None:
+            print("─" * min(room, sum(widths) + gap * (len(head) - 1)), file=to)
 
 
-def _rich(head: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO, title: str, whole: Collection[str]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _fitted(widths: Sequence[int], fixed: Sequence[bool], room: int) -> list[int]:
+    """The widths with which a table has so much room, as far as columns may be folded."""
+    found = list(widths)
+    while sum(found) > room:
+        foldable = [column for column, is_fixed in enumerate(fixed) if not is_fixed and found[column] > _LEAST]
+        if not foldable:
+            break
+        found[max(foldable, key=lambda column: found[column])] -= 1
+    return found
 
-    # Lines between the columns would take the room that names need on 80 columns.
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column, name in enumerate(head):
-        right = bool(rows) and all(_is_number(row[column]) for row in rows)
-        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right or name in whole)
-    for row in rows:
-        # Text, not markup: names from documents may hold square brackets.
-        table.add_row(*(Text(cell) for cell in row))
-    Console(file=to).print(table)
+
+def _folded(cell: str, width: int) -> Iterator[str]:
+    """The lines of a cell, broken at blanks where there are any."""
+    while _width(cell) > width > 0:
+        end = 1
+        while end < len(cell) and _width(cell[: end + 1]) <= width:
+            end += 1
+        blank = cell.rfind(" ", 1, end + 1)
+        at = blank if blank > 0 else end
+        yield cell[:at].rstrip()
+        cell = cell[at:].lstrip(" ")
+    yield cell
+
+
+def _padded(cell: str, width: int, stands_right: bool) -> str:
+    blanks = " " * (width - _width(cell))
+    return blanks + cell if stands_right else cell + blanks
+
+
+def _columns(to: TextIO) -> int:
+    """How many the terminal has."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    try:
+        return os.get_terminal_size(to.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
 
 
 def _width(cell: str) -> int:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from sameas.llm.models import Ask, Message, Model, ModelError, Reply, Usage, open_model
     from sameas.llm.prices import Price
     from sameas.llm.signals import Signal
-    from sameas.llm.supervisor import Backoff, RequestSupervisor
+    from sameas.llm.supervisor import RequestSupervisor
     from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService
+    from sameas.llm.tries import Backoff
 
 __all__ = [
     "Ask",
@@ -87,8 +88,9 @@ _HOMES = {
     "models": ("Ask", "Message", "Model", "ModelError", "Reply", "Usage", "open_model"),
     "prices": ("Price",),
     "signals": ("Signal",),
-    "supervisor": ("Backoff", "RequestSupervisor"),
+    "supervisor": ("RequestSupervisor",),
     "timeouts": ("StageName", "StageTimedOutError", "StageTimeout", "StageTimeoutService"),
+    "tries": ("Backoff",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

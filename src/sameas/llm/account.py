@@ -147,7 +147,7 @@ class _Pace:
         return float(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** max(0, self.refusals - 1)))
 
 
-class _Call(msgspec.Struct, frozen=True, gc=False):
+class _CallUnderWay(msgspec.Struct, frozen=True, gc=False):
     """One under way."""
 
     tokens: int
@@ -179,7 +179,7 @@ class AccountState:
         self._grain = GRAIN_SECONDS * window / WINDOW_SECONDS
         self._numbers = itertools.count(1)
         # Those under way; those that ended within a minute; and the sums over both.
-        self.calls: dict[str, _Call] = {}
+        self.calls: dict[str, _CallUnderWay] = {}
         self._ended: deque[_Bucket] = deque()
         self._requests = 0
         self._tokens = 0
@@ -196,7 +196,7 @@ class AccountState:
         self._forget(now)
         grant = Granted(id=id_, tokens=tokens)
         self._pace.begin(now)
-        self.calls[grant.id] = _Call(tokens, self.circuit.enter(grant.id, now))
+        self.calls[grant.id] = _CallUnderWay(tokens, self.circuit.enter(grant.id, now))
         self._requests += 1
         self._tokens += tokens
         return grant

@@ -111,11 +111,11 @@ class AdaptedModel:
 
     def _refused_by(self, error: ModelError) -> "Part | None":
         """The part of our requests that the server says it does not know, if it was not left out before."""
-        said = str(error).casefold()
-        if error.code != "bad_request" or self._address.provider not in _REFUSALS or "invalid schema" in said:
+        message = str(error).casefold()
+        if error.code != "bad_request" or self._address.provider not in _REFUSALS or "invalid schema" in message:
             return None
         for part, marks in _REFUSALS[self._address.provider]:
-            if part not in self._refused and any(mark in said for mark in marks):
+            if part not in self._refused and any(mark in message for mark in marks):
                 return part
         return None
 

@@ -107,7 +107,7 @@ class Call:
         self.reservation: Reservation | None = None
         self.entered_at = 0.0
         self.began_at: float | None = None
-        self._told: set[tuple[LimitReason, bool]] = set()
+        self._emitted: set[tuple[LimitReason, bool]] = set()
 
     def give_place_back(self, now: float) -> None:
         """Its run may begin another; a second time changes nothing."""
@@ -117,9 +117,9 @@ class Call:
 
     def emit(self, wait: Wait) -> None:
         """Say why it waits for the account, once for each reason, and once more when it is known how long."""
-        if wait.reason is None or (told := (wait.reason, wait.seconds is None)) in self._told:
+        if wait.reason is None or (reason := (wait.reason, wait.seconds is None)) in self._emitted:
             return
-        self._told.add(told)
+        self._emitted.add(reason)
         signal = RateLimited(
             run_id=self.run.run_id,
             wait_ms=round((wait.seconds or 0.0) * 1000),
@@ -129,7 +129,7 @@ class Call:
         emit(self.run.listener, signal)
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AskAccount(msgspec.Struct, frozen=True):
     """Ask the account whether the call may go, and hand its answer to `Admission.answered`."""
 
     call: Call
@@ -154,7 +154,7 @@ class GiveBack(msgspec.Struct, frozen=True):
     grant: Granted
 
 
-Decision: TypeAlias = Ask | Go | Refuse | GiveBack | Wait
+Decision: TypeAlias = AskAccount | Go | Refuse | GiveBack | Wait
 
 
 class Admission:
@@ -222,7 +222,7 @@ class Admission:
             call = lane[0]
             obstacle = self._run_wait(call, now) or self._model_wait(call, now)
             if obstacle is None:
-                return Ask(call)
+                return AskAccount(call)
             if isinstance(obstacle, Exception):
                 self.leave(call)
                 return Refuse(call, obstacle)

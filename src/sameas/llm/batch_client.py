@@ -88,14 +88,14 @@ class _OpenAIWire:
         return str((await self._call("POST", "/batches", json=wanted))["id"])
 
     async def results(self, batch: str) -> Mapping[str, Answer] | None:
-        told = await self._call("GET", f"/batches/{batch}")
-        if told["status"] in _ENDED_BADLY:
-            message = f"the batch is {told['status']}: {told.get('errors')}"
+        batch_status = await self._call("GET", f"/batches/{batch}")
+        if batch_status["status"] in _ENDED_BADLY:
+            message = f"the batch is {batch_status['status']}: {batch_status.get('errors')}"
             raise BatchFailed(400, {"error": {"message": message}}, is_over=True)
-        if told["status"] not in ("completed", "expired"):
+        if batch_status["status"] not in ("completed", "expired"):
             return None
         found: dict[str, Answer] = {}
-        for file in (told.get("output_file_id"), told.get("error_file_id")):
+        for file in (batch_status.get("output_file_id"), batch_status.get("error_file_id")):
             if file:
                 response = await self._client.call("GET", f"{self._base}/files/{file}/content", self._headers)
                 found |= {line["custom_id"]: _openai_answer(line) for line in _lines(response.content)}
@@ -120,8 +120,8 @@ class _AnthropicWire:
         return str(_decoded(response.content)["id"])
 
     async def results(self, batch: str) -> Mapping[str, Answer] | None:
-        told = _decoded((await self._client.call("GET", f"{self._url}/{batch}", self._headers)).content)
-        if told.get("processing_status") != "ended":
+        batch_status = _decoded((await self._client.call("GET", f"{self._url}/{batch}", self._headers)).content)
+        if batch_status.get("processing_status") != "ended":
             return None
         # Not the address that it names: a key goes only where it was meant to go.
         response = await self._client.call("GET", f"{self._url}/{batch}/results", self._headers)

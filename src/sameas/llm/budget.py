@@ -110,7 +110,7 @@ class Reservation:
         self.settle(0)
 
 
-class _Account:
+class _StageShare:
     """One share: what it may, has and is about to spend."""
 
     def __init__(self, limit: int) -> None:
@@ -160,7 +160,7 @@ class TokenBudgetService:
         self.spending = spending or SpendingLimit(cost_limit)
         self._order = tuple(order)
         self._grows = grows
-        self._accounts = {stage: _Account(int(total * share)) for stage, share in exact.items()}
+        self._accounts = {stage: _StageShare(int(total * share)) for stage, share in exact.items()}
         self._listener = on_signal
         self._warned: set[str] = set()
 
@@ -269,7 +269,7 @@ class TokenBudgetService:
         cost_left = self.spending.left
         if tokens > left:
             message = (
-                f"{stage} needs {tokens} tokens and {left} are left of its share of {self.total}: "
+                f"A call of {stage} may take {tokens:,} tokens, and {left:,} of the {self.total:,} are left for it: "
                 "raise the token limit, or make chunks smaller."
             )
         else:

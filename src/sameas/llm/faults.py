@@ -14,7 +14,7 @@ from sameas.llm.address import ModelAddress
 from sameas.llm.models import Code, ModelError, Usage
 
 # More of what a server said than this is a page of HTML.
-MAX_SAID = 300
+MAX_MESSAGE = 300
 # A wait that nobody meant; it is bounded so that a wrong clock at the other end does not stop a run for a year.
 MAX_RETRY_AFTER = 3_600.0
 
@@ -60,11 +60,11 @@ _NAMES_NO_MODEL = re.compile(
 def translate(error: Exception, *, address: ModelAddress, api_key: str | None, spent: Usage) -> ModelError:
     """The `ModelError` of a client's exception. `spent` is what the request took, if the server got it."""
     code, meaning = _classified(error)
-    said = _hidden(_said(error), api_key)
+    message = _hidden(_server_message(error), api_key)
     cost = spent if code in _MAY_COST and getattr(error, "phase", None) not in _NOT_SENT else None
     asked = f"{address.name} at {address.host}" if code in ("network", "not_found") else address.name
     return ModelError(
-        f"{asked}: {meaning}" + (f" ({said})" if said else ""),
+        f"{asked}: {meaning}" + (f" ({message})" if message else ""),
         code=code,
         retry_after=_retry_after(error),
         usage=cost,
@@ -72,7 +72,7 @@ def translate(error: Exception, *, address: ModelAddress, api_key: str | None, s
 
 
 def _classified(error: Exception) -> tuple[Code, str]:
-    if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST and _NAMES_NO_MODEL.search(_said(error)):
+    if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST and _NAMES_NO_MODEL.search(_server_message(error)):
         return _NO_SUCH_MODEL
     for kind, code, meaning in _CODES:
         if isinstance(error, kind):
@@ -118,7 +118,7 @@ def _from_details(body: Any) -> float | None:
     return None
 
 
-def _said(error: Exception) -> str:
+def _server_message(error: Exception) -> str:
     """The server's own words, or at least the kind of error."""
     body: Any = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else None
@@ -126,7 +126,7 @@ def _said(error: Exception) -> str:
     status = getattr(error, "status_code", None)
     text = words if isinstance(words, str) else ("" if status else f"{type(error).__name__}: {error}")
     one_line = " ".join(text.split())
-    cut = one_line if len(one_line) <= MAX_SAID else one_line[:MAX_SAID] + "..."
+    cut = one_line if len(one_line) <= MAX_MESSAGE else one_line[:MAX_MESSAGE] + "..."
     return f"status {status}" + (f": {cut}" if cut else "") if status else cut
 
 

@@ -16,7 +16,7 @@ from random import Random
 from types import TracebackType
 
 from sameas.llm.account import Account, Ending, Granted, LocalAccount, RateLimits, Wait
-from sameas.llm.admission import Admission, Ask, Call, Decision, GiveBack, Go, Refuse, RunCalls
+from sameas.llm.admission import Admission, AskAccount, Call, Decision, GiveBack, Go, Refuse, RunCalls
 from sameas.llm.circuit import Change, CircuitBreaker, CircuitSettings
 from sameas.llm.errors import LimitsUnreachable, RequestTooLarge
 from sameas.llm.models import ModelError
@@ -122,6 +122,8 @@ class CentralRateLimiterService:
         """How many calls of this limiter are under way."""
         self.answers = 0
         """How many calls were answered so far: who is refused again and again sees whether anybody is served."""
+        self.failing: set[object] = set()
+        """The calls that have failed and are to be made again."""
 
     @property
     def limits(self) -> RateLimits:
@@ -257,7 +259,7 @@ class CentralRateLimiterService:
             self._timer = None
         self._blocked = None
         while (decision := self._admission.next(loop.time())) is not None:
-            if isinstance(decision, Ask):
+            if isinstance(decision, AskAccount):
                 call = decision.call
                 if self._local is None:
                     self._has_changed = False

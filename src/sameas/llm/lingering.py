@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Call:
+class _SentCall:
     """One call, with its retries; `is_sent` while the provider has it."""
 
     is_sent = False
 
 
-_current: ContextVar[_Call | None] = ContextVar("sameas_call_sent", default=None)
+_current: ContextVar[_SentCall | None] = ContextVar("sameas_call_sent", default=None)
 
 
 @contextmanager
@@ -55,7 +55,7 @@ class LingeringCalls:
 
     async def see_through(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a call; where its caller is interrupted after it was sent, it goes on."""
-        call = _Call()
+        call = _SentCall()
         token = _current.set(call)
         try:
             task = asyncio.get_running_loop().create_task(work)

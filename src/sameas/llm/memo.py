@@ -124,14 +124,14 @@ def _is_whole(reply: Reply) -> bool:
 
 def call_key(model: str, ask: Ask) -> str:
     """The identity of a call."""
-    said = [part for message in ask.messages for part in (message.role, message.content)]
+    contents = [part for message in ask.messages for part in (message.role, message.content)]
     limits = [str(ask.max_output_tokens), str(float(ask.temperature)), str(ask.sample)]
     if ask.effort is not None:
         limits.append(f"effort {ask.effort}")
     # The schema as text: models write the parts of an object in the order in which the schema names them.
     version = OLLAMA_WIRE_VERSION if model.startswith("ollama:") else WIRE_VERSION
     try:
-        sent = join(str(version), model, ask.schema_name, schema_text(ask.schema), *limits, *said)
+        sent = join(str(version), model, ask.schema_name, schema_text(ask.schema), *limits, *contents)
     except UnicodeEncodeError:
         raise NotCanonical("holds a lone surrogate, which cannot be sent", "ask") from None
     return "sha256-" + sha256_hex(sent)

@@ -42,21 +42,23 @@ class OllamaClient(ReplyClient):
             extensions=request.extensions,
         )
         response = await super().send(native, **options)
-        told = _decoded(response.content)
-        if response.status_code in (404, 405) and "model" not in str(told.get("error", "")):
+        reply = _decoded(response.content)
+        if response.status_code in (404, 405) and "model" not in str(reply.get("error", "")):
             self._is_native = False
             return await super().send(request, stream=stream, **options)
         headers = {name: value for name, value in response.headers.items() if name in ("retry-after", "date")}
         answer = (
-            openai_answer(told, asked) if response.is_success else {"error": {"message": str(told.get("error", ""))}}
+            openai_answer(reply, asked) if response.is_success else {"error": {"message": str(reply.get("error", ""))}}
         )
         return Response(response.status_code, headers=headers, json=answer, request=request)
 
 
 def window_for(asked: dict[str, Any]) -> int:
     """The tokens that a question and its reply need, rounded up to a power of two."""
-    said = sum(len(str(message.get("content") or "").encode("utf-8", "replace")) for message in asked["messages"])
-    needed = said // _BYTES_PER_TOKEN + int(asked.get("max_tokens") or 0) + _MARKS
+    prompt_bytes = sum(
+        len(str(message.get("content") or "").encode("utf-8", "replace")) for message in asked["messages"]
+    )
+    needed = prompt_bytes // _BYTES_PER_TOKEN + int(asked.get("max_tokens") or 0) + _MARKS
     return max(LEAST_WINDOW, 1 << (needed - 1).bit_length())
 
 
@@ -87,21 +89,21 @@ def native_question(asked: dict[str, Any], *, window: int) -> dict[str, Any]:
     return question
 
 
-def openai_answer(told: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+def openai_answer(reply: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     """An answer of Ollama's in the words of OpenAI's interface."""
-    message = told.get("message")
+    message = reply.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": content},
-        "finish_reason": "length" if told.get("done_reason") == "length" else "stop",
+        "finish_reason": "length" if reply.get("done_reason") == "length" else "stop",
     }
-    counts = [one if isinstance(one, int) else 0 for one in (told.get("prompt_eval_count"), told.get("eval_count"))]
+    counts = [one if isinstance(one, int) else 0 for one in (reply.get("prompt_eval_count"), reply.get("eval_count"))]
     return {
         "id": "ollama",
         "object": "chat.completion",
         "created": 0,
-        "model": str(told.get("model") or asked["model"]),
+        "model": str(reply.get("model") or asked["model"]),
         "choices": [choice] if isinstance(content, str) else [],
         # A prompt that it remembers may not be counted at all: then we count ourselves.
         "usage": {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)},

@@ -62,7 +62,7 @@ class OwnShare:
     def part(self) -> RateLimits | None:
         return part_of(self._limits, self.parts)
 
-    def told(self, parts: int) -> None:
+    def set_parts(self, parts: int) -> None:
         """The store has answered."""
         self.parts = parts
 

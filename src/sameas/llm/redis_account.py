@@ -144,7 +144,7 @@ class RedisAccount:
             return changed
         if is_idle:
             # Who has nothing under way keeps no part from those who do.
-            self._told(0, 0)
+            self._set_parts(0, 0)
         try:
             number: int = await self._run(
                 "finish",
@@ -205,7 +205,7 @@ class RedisAccount:
         if reply[0] == _MUST_REPORT:
             await self._report(self._own.spent(self._clock()))
             return await self._ask(call, tokens)
-        self._told(*reply[-2:])
+        self._set_parts(*reply[-2:])
         self._is_waited_for = reply[0] != 0
         now = self._clock()
         if reply[0] == 0:
@@ -224,8 +224,8 @@ class RedisAccount:
             down_for=down_for / _SECOND if why == b"server" else None,
         )
 
-    def _told(self, parts: int, together: int) -> None:
-        self._own.told(parts)
+    def _set_parts(self, parts: int, together: int) -> None:
+        self._own.set_parts(parts)
         self._together = together
 
     def _lost(self) -> None:
@@ -272,7 +272,7 @@ class RedisAccount:
                 *under_way,
             ),
         )
-        self._told(*reply[-2:])
+        self._set_parts(*reply[-2:])
         # The part is kept for this node until it shows that it was heard.
         await self._perform("beat", self._beat_words())
 
@@ -290,7 +290,7 @@ class RedisAccount:
                 if reply[0] == _MUST_REPORT:
                     await self._report(self._own.spent(self._clock()))
                 else:
-                    self._told(*reply[-2:])
+                    self._set_parts(*reply[-2:])
             except StoreError:
                 # The next try may still be in time.
                 _log.warning("calls under way could not be renewed on Redis", exc_info=True)

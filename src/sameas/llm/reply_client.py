@@ -1,8 +1,9 @@
 """The HTTP client under every provider's own: it reads a reply whole, within a bound, and mends its count of tokens.
 
 Rule: what a server says about usage never costs a reply. The clients above stumble over a usage that is missing,
-negative or no number; here it becomes zero, which `sameas.llm.usage` takes for not told. A body beyond the bound is
-cut, packed or not, and then is no JSON.
+negative or no number; here it becomes zero, which `sameas.llm.usage` takes for not reported. A body beyond the bound
+is cut, packed or not, and then is no JSON. A page for people, or a way to another address, is what a server answers
+that is none of models: it becomes a 404, because asking it again would be in vain.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ _USAGES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("usage", "content", ("input_tokens", "output_tokens")),
     ("usageMetadata", "candidates", ("promptTokenCount", "candidatesTokenCount")),
 )
+_LONGEST_LOCATION = 200
 # The body was unpacked and may have changed.
 _STALE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
@@ -46,12 +48,23 @@ class ReplyClient(AsyncClient):
                     break
         finally:
             await response.aclose()
+        if (reason := _is_elsewhere(response)) is not None:
+            return Response(404, json={"error": {"message": reason, "type": "not_found"}}, request=request)
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _STALE_HEADERS]
         content = bytes(body[:MAX_REPLY_BYTES])
         if response.is_success:
             is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
             content = mended_events(content) if is_stream else mended(content)
         return Response(response.status_code, headers=headers, content=content, request=request)
+
+
+def _is_elsewhere(response: Response) -> str | None:
+    """Why this is no server of models; None if it may be one."""
+    if response.is_redirect:
+        return f"the server sends to {response.headers['location'][:_LONGEST_LOCATION]}; give that address"
+    if response.is_success and response.headers.get("content-type", "").startswith("text/html"):
+        return "the server answered with a web page"
+    return None
 
 
 def mended(body: bytes) -> bytes:
@@ -62,9 +75,9 @@ def mended(body: bytes) -> bytes:
         return body
     if not isinstance(reply, dict):
         return body
-    for place, mark, counts in _USAGES:
-        if mark in reply and not _is_whole(reply.get(place), counts):
-            return msgspec.json.encode({**reply, place: dict.fromkeys(counts, 0)})
+    for field, mark, counts in _USAGES:
+        if mark in reply and not _is_whole(reply.get(field), counts):
+            return msgspec.json.encode({**reply, field: dict.fromkeys(counts, 0)})
         if mark in reply:
             break
     return body
@@ -82,12 +95,12 @@ def _mended_line(line: bytes) -> bytes:
         event = msgspec.json.decode(line.removeprefix(b"data:"))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return line
-    place, mark, counts = _USAGES[0]
-    if not isinstance(event, dict) or mark not in event or event.get(place) is None:
+    field, mark, counts = _USAGES[0]
+    if not isinstance(event, dict) or mark not in event or event.get(field) is None:
         return line
-    if _is_whole(event[place], counts):
+    if _is_whole(event[field], counts):
         return line
-    return b"data: " + msgspec.json.encode({**event, place: dict.fromkeys(counts, 0)})
+    return b"data: " + msgspec.json.encode({**event, field: dict.fromkeys(counts, 0)})
 
 
 def _is_whole(usage: Any, counts: tuple[str, ...]) -> bool:

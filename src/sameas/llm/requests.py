@@ -43,7 +43,7 @@ def request_of(ask: Ask, link: Link, *, timeout: float, refused: frozenset[Part]
         effort = ask.effort
     if effort is not None and "reasoning_effort" not in refused:
         extra["reasoning_effort"] = effort
-    told: tuple[Message, ...] = ()
+    instruction: tuple[Message, ...] = ()
     parameters = ModelRequestParameters(
         output_mode="native" if is_native else "prompted",
         output_object=OutputObjectDefinition(json_schema=dict(ask.schema), name=ask.schema_name),
@@ -56,13 +56,13 @@ def request_of(ask: Ask, link: Link, *, timeout: float, refused: frozenset[Part]
         if "json_schema" not in refused:
             extra["response_format"] = _format_of(ask, model, parameters, link.formats)
         else:
-            told = (Message("system", f"Reply with one JSON object of this schema: {schema_text(ask.schema)}"),)
+            instruction = (Message("system", f"Reply with one JSON object of this schema: {schema_text(ask.schema)}"),)
             if "json_object" not in refused:
                 extra["response_format"] = {"type": "json_object"}
         parameters = ModelRequestParameters(output_mode="text", allow_text_output=True)
     if extra:
         settings["extra_body"] = extra
-    return _messages(told + ask.messages), settings, parameters
+    return _messages(instruction + ask.messages), settings, parameters
 
 
 def _use_prompt_cache(settings: Any, ask: Ask, link: Link) -> None:

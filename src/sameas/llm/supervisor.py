@@ -7,6 +7,7 @@ names how the run ended; it never decides what a result is worth, nor when a cal
 """
 
 import asyncio
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -35,24 +36,11 @@ from sameas.llm.timeouts import (
     time_left,
     working,
 )
+from sameas.llm.tries import Backoff, Tries
 from sameas.llm.usage import count_input
 
 # Tokens of what is said to a model about a reply that cannot be used.
 AROUND_REPAIR = 300
-
-
-class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait before another try: doubling from the first, up to the longest, less up to half at random."""
-
-    first: float = 1.0
-    longest: float = 20.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.first <= self.longest:
-            raise ValueError("a backoff needs 0 < first <= longest, in seconds")
-
-    def wait(self, failures: int, random: Random) -> float:
-        return min(self.longest, self.first * 2.0 ** min(failures - 1, 30)) * (0.5 + random.random() / 2)
 
 
 class _Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,14 +56,13 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
 class RequestSupervisor:
     """The calls of one run.
 
-    `retries` is how often a failed call is made again; calls that the server refused only for being too many
-    (`rate_limited`) have `patience` of their own, because the limiter makes them wait: so many refusals while nobody
-    else is answered either. `attempt_seconds` bounds one attempt; without it that is the stage's soft limit, and what
-    is left until the hard one is for asking again. `timeouts` apply where no stage is timing the work already, as the
-    pipeline does. `at_once` bounds the calls under way, so that more may be got ready: who waits for its turn has its
-    ask looked up, claimed and counted, and has reserved nothing yet. `on_spent` is told the accounts of a stage
-    whenever they change, with the calls under way in them. With `lingering` a call that was sent may end after its
-    caller was interrupted.
+    `retries` is how often a failed call is made again, and `unserved_retries` how often more while nobody is answered:
+    because the server refuses calls for being too many, or is down for all of them (`tries.py`). `attempt_seconds`
+    bounds one attempt; without it that is the stage's soft limit, and what is left until the hard one is for asking
+    again. `timeouts` apply where no stage is timing the work already, as the pipeline does. `at_once` bounds the calls
+    under way, so that more may be got ready: a call that waits for its turn has been looked up, claimed and counted,
+    and has reserved nothing yet. `on_spent` receives the accounts of a stage whenever they change, with the calls under
+    way in them. With `lingering` a call that was sent may end after its caller was interrupted.
     """
 
     def __init__(
@@ -89,16 +76,20 @@ class RequestSupervisor:
         run_id: str = "",
         on_signal: Listener | None = None,
         retries: int = 2,
-        patience: int = 8,
+        unserved_retries: int = 8,
         backoff: Backoff | None = None,
         attempt_seconds: float | None = None,
         random: Random | None = None,
         at_once: int | None = None,
         on_spent: Callable[[UsageRow], None] | None = None,
         lingering: LingeringCalls | None = None,
+        patience: int | None = None,
     ) -> None:
-        if retries < 0 or patience < 0:
-            raise ValueError("retries and patience must not be negative")
+        if patience is not None:
+            warnings.warn("patience= is called unserved_retries= now", DeprecationWarning, stacklevel=2)
+            unserved_retries = patience
+        if retries < 0 or unserved_retries < 0:
+            raise ValueError("retries and unserved_retries must not be negative")
         if attempt_seconds is not None and not attempt_seconds > 0:
             raise ValueError("attempt_seconds must be positive")
         if budget is not None and budget.cost_limit is not None and model.price is None:
@@ -113,7 +104,7 @@ class RequestSupervisor:
         self._timeouts = timeouts or StageTimeoutService()
         self._listener = on_signal
         self._retries = retries
-        self._patience = patience
+        self._unserved_retries = unserved_retries
         self._backoff = backoff or Backoff()
         self._attempt_seconds = attempt_seconds
         self._random = random or Random()
@@ -197,31 +188,32 @@ class RequestSupervisor:
             # A repair shows the reply again and says what is wrong with it; a try that failed may cost as much as any.
             repair = plan.tokens + AROUND_REPAIR + repair_tokens
             self._budget.provide(stage, (self._retries + 1) * (plan.tokens + repair))
-        failures = refusals = 0
-        answers = self._limiter.answers
-        while True:
-            call = Call(self._run, tokens=plan.tokens, cost=plan.cost, stage=stage, model=self.model.name)
-            made.append(call)
-            try:
-                return await self._try(plan, call)
-            except ModelError as error:
-                self._limiter.give_place_back(made.pop())
-                if error.code == "rate_limited":
-                    # A server that answers others will answer this one too.
-                    refusals = refusals + 1 if answers == self._limiter.answers else 1
-                    answers = self._limiter.answers
-                else:
-                    failures += 1
-                # What the server asked for is waited for at the limiter, together with everybody else.
-                at_limiter = error.code == "rate_limited" or bool(error.retry_after)
-                wait = 0.0 if at_limiter else self._backoff.wait(failures, self._random)
-                left = time_left()
-                is_last = failures > self._retries or refusals > self._patience
-                if not error.is_retryable or is_last or (left is not None and wait >= left):
-                    raise
-                self._announce(stage, error, attempt=failures + refusals, wait=error.retry_after or wait)
-            with working():
-                await asyncio.sleep(wait)
+        tries = Tries(
+            retries=self._retries,
+            unserved_retries=self._unserved_retries,
+            backoff=self._backoff,
+            random=self._random,
+            answers=self._limiter.answers,
+        )
+        try:
+            while True:
+                call = Call(self._run, tokens=plan.tokens, cost=plan.cost, stage=stage, model=self.model.name)
+                made.append(call)
+                try:
+                    return await self._try(plan, call)
+                except ModelError as error:
+                    self._limiter.give_place_back(made.pop())
+                    self._limiter.failing.add(tries)
+                    others_fail = len(self._limiter.failing) > 1
+                    again = tries.after(error, answers=self._limiter.answers, others_fail=others_fail)
+                    left = time_left()
+                    if again is None or (again.is_work and left is not None and again.wait >= left):
+                        raise
+                    self._announce(stage, error, attempt=tries.count, wait=error.retry_after or again.wait)
+                with working() if again.is_work else paused():
+                    await asyncio.sleep(again.wait)
+        finally:
+            self._limiter.failing.discard(tries)
 
     async def _open(self, model: Model) -> None:
         async with self._opening:
@@ -245,8 +237,8 @@ class RequestSupervisor:
                     reply = await self._answer(plan, sent)
             except ModelError as error:
                 settle(error.usage, has_reply=False)
-                if (unreachable := self._unreachable(error)) is not None:
-                    raise unreachable from error
+                if (judged := self._judged(error)) is not error:
+                    raise judged from error
                 raise
             except asyncio.CancelledError:
                 # What was sent was read, as far as anybody knows.
@@ -272,11 +264,15 @@ class RequestSupervisor:
             message = f"{self.model.name}: no answer within {seconds:g} s; give it more time, or ask for less"
             raise ModelError(message, code="timeout", usage=sent) from None
 
-    def _unreachable(self, error: ModelError) -> ModelError | None:
-        """The error if nothing was sent and nobody was ever answered: the address is wrong, or nobody is at home."""
+    def _judged(self, error: ModelError) -> ModelError:
+        """The error, by what is known of the server: an address that nobody ever answered at is wrong, and a model that
+        has answered is there, whatever stands in front of it says.
+        """
         if error.code == "network" and error.usage is None and not self._limiter.answers:
             return ModelError(str(error), code="unreachable")
-        return None
+        if error.code == "not_found" and self.model.name in self._limiter.known_models and self._limiter.answers:
+            return ModelError(str(error), code="server")
+        return error
 
     def _settle(self, begun: UsageRow, call: Call, usage: Usage | None, *, waited: float, has_reply: bool) -> None:
         price = self.model.price

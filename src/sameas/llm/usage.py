@@ -44,9 +44,11 @@ def believable(
     cache_write_tokens: int = 0,
 ) -> Usage:
     """What was reported, where it can be true; else what is counted here."""
-    said = sum(_size(message.content) for message in ask.messages)
+    prompt_bytes = sum(_size(message.content) for message in ask.messages)
     # The schema may not be counted by a server that turns it into a grammar.
-    can_go_in = range(max(1, said // MOST_BYTES), said + _size(schema_text(ask.schema)) + ADDED_TOKENS + 1)
+    can_go_in = range(
+        max(1, prompt_bytes // MOST_BYTES), prompt_bytes + _size(schema_text(ask.schema)) + ADDED_TOKENS + 1
+    )
     # A server that overlooks the limit may really say more: then there is more text.
     least, most = -(-_size(text) // MOST_BYTES), max(ask.max_output_tokens, _size(text)) + END_MARKS
     if input_tokens in can_go_in and least <= output_tokens <= most:

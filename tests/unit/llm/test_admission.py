@@ -13,7 +13,7 @@ from sameas.llm.admission import (
     FIRST_TOGETHER,
     HEAD_START,
     Admission,
-    Ask,
+    AskAccount,
     Call,
     GiveBack,
     Go,
@@ -49,7 +49,7 @@ def entered(admission: Admission, *some: Call, now: float = 0.0) -> None:
 def gone(admission: Admission, now: float = 0.0) -> list[Call]:
     """Those whom the line lets go at that time, with an account that takes everybody."""
     went = []
-    while isinstance(decision := admission.next(now), Ask):
+    while isinstance(decision := admission.next(now), AskAccount):
         answer = admission.answered(decision.call, GRANT, now)
         assert isinstance(answer, Go)
         went.append(answer.call)
@@ -77,7 +77,7 @@ def test_who_waits_for_the_account_keeps_its_turn() -> None:
     entered(admission, *large, *small)
     full = Wait(seconds=20.0, reason="tokens")
     for now in (0.0, 5.0):
-        assert admission.next(now) == Ask(large[0])
+        assert admission.next(now) == AskAccount(large[0])
         assert admission.answered(large[0], full, now) == full
     assert gone(admission, 20.0) == [*large, *small]
 
@@ -98,7 +98,7 @@ def test_nothing_is_taken_before_all_of_it_can_be_had() -> None:
     admission, run = line(), RunCalls("run", at_once=1, budget=budget)
     (call,) = calls(run, cost=Decimal("0.5"))
     entered(admission, call)
-    assert admission.next(0.0) == Ask(call)
+    assert admission.next(0.0) == AskAccount(call)
     admission.answered(call, Wait(seconds=1.0, reason="requests"), 0.0)
     assert (budget.reserved, budget.spending.reserved, run.free) == (0, 0, 1)
     assert gone(admission, 1.0) == [call]
@@ -114,7 +114,7 @@ def test_a_call_that_the_account_lets_through_after_it_left_is_given_back() -> N
     admission = line()
     (call,) = calls(RunCalls("run"))
     entered(admission, call)
-    assert admission.next(0.0) == Ask(call)
+    assert admission.next(0.0) == AskAccount(call)
     admission.leave(call)
     assert admission.answered(call, GRANT, 0.1) == GiveBack(GRANT)
     assert admission.next(0.1) is None
@@ -126,7 +126,7 @@ def test_money_that_was_spent_elsewhere_while_a_store_was_asked_is_not_spent_twi
     admission = line()
     (call,) = calls(RunCalls("run", budget=budget), cost=Decimal(1))
     entered(admission, call)
-    assert admission.next(0.0) == Ask(call)
+    assert admission.next(0.0) == AskAccount(call)
     spending.settle(Decimal(0), Decimal("0.5"))
     assert admission.answered(call, GRANT, 0.1) == GiveBack(GRANT)
     refused = admission.next(0.1)
@@ -190,7 +190,7 @@ def test_a_server_is_not_waited_for_longer_than_anybody_should(wait: Wait, error
     admission = line(longest_pause=10.0)
     (call,) = calls(RunCalls("run"))
     entered(admission, call)
-    assert admission.next(0.0) == Ask(call)
+    assert admission.next(0.0) == AskAccount(call)
     refused = admission.answered(call, wait, 0.0)
     assert isinstance(refused, Refuse)
     assert isinstance(refused.error, error)
@@ -221,7 +221,7 @@ def test_whatever_happens_everybody_goes_or_leaves_and_nothing_is_left_behind(se
             coming.remove(call)
             admission.enter(call, now)
         while (decision := admission.next(now)) is not None:
-            if isinstance(decision, Ask):
+            if isinstance(decision, AskAccount):
                 call = decision.call
                 decision = admission.answered(call, account.admit(call.tokens, now), now)
             if not isinstance(decision, Go):

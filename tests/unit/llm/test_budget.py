@@ -33,7 +33,9 @@ def test_a_request_has_4096_tokens_for_each_chunk() -> None:
 def test_a_stage_cannot_reserve_more_than_its_share() -> None:
     budget = TokenBudgetService(1_000)
     budget.reserve("relation_extraction", 350)
-    with pytest.raises(BudgetSpent, match="relation_extraction needs 1 tokens and 0 are left") as refused:
+    with pytest.raises(
+        BudgetSpent, match="relation_extraction may take 1 tokens, and 0 of the 1,000 are left"
+    ) as refused:
         budget.reserve("relation_extraction", 1)
     assert (refused.value.stage, refused.value.needed, refused.value.left) == ("relation_extraction", 1, 0)
     assert budget.can_afford("grounding", 150)

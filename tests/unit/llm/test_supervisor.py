@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from sameas.llm.budget import SpendingLimit, TokenBudgetService
+from sameas.llm.circuit import CircuitSettings
 from sameas.llm.errors import BudgetSpent, CircuitOpen, RequestTooLarge
 from sameas.llm.ledger import UsageReport, name_outcome
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
-from sameas.llm.supervisor import Backoff, RequestSupervisor
+from sameas.llm.supervisor import RequestSupervisor
 from sameas.llm.timeouts import StageTimedOutError, StageTimeout, StageTimeoutService, within
+from sameas.llm.tries import Backoff
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
 from sameas.stores.memory import MemoryBackend
@@ -226,6 +228,17 @@ def test_an_address_at_which_nobody_ever_answered_is_tried_once() -> None:
     run_jumping(go())
 
 
+def test_a_model_that_has_answered_is_there_whatever_a_proxy_says() -> None:
+    async def go() -> int:
+        model = ScriptedModel([answer(), error("not_found"), answer()])
+        asking = supervisor(model)
+        await asking.ask(STAGE, question("one"))
+        assert (await asking.ask(STAGE, question("two"))).text == "yes"
+        return model.calls
+
+    assert run_jumping(go()) == 3
+
+
 def test_once_a_model_has_answered_it_is_asked_by_all_at_once() -> None:
     async def slow() -> Reply:
         await asyncio.sleep(10)
@@ -372,10 +385,59 @@ def test_too_many_for_ever_is_an_error_in_the_end() -> None:
     async def go() -> int:
         model = ScriptedModel([error("rate_limited")])
         with pytest.raises(ModelError, match="rate_limited"):
-            await supervisor(model, patience=4).ask(STAGE, question())
+            await supervisor(model, unserved_retries=4).ask(STAGE, question())
         return model.calls
 
     assert run_jumping(go()) == 5
+
+
+@pytest.mark.parametrize("seconds", [5, 30, 200])
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_a_server_that_is_down_for_a_while_costs_no_call(seconds: int, at_once: int) -> None:
+    async def serve() -> Reply:
+        await asyncio.sleep(0.5)
+        if 4 < now() < 4 + seconds:
+            raise error("overloaded")
+        return answer()
+
+    async def go() -> list[Reply]:
+        asking = supervisor(ScriptedModel([serve]), limiter_here(circuit=CircuitSettings()), at_once=at_once)
+        return await asyncio.gather(*(asking.ask(STAGE, question(f"number {number}")) for number in range(44)))
+
+    assert len(run_jumping(go())) == 44
+
+
+def test_a_question_that_alone_always_fails_is_given_up_after_its_retries() -> None:
+    model = ScriptedModel([])
+
+    async def go() -> tuple[int, list[Any]]:
+        asking = RequestSupervisor(model, limiter=limiter_here(circuit=CircuitSettings()), at_once=2, random=Random(2))
+        replies = await asyncio.gather(
+            *(asking.ask(STAGE, question(f"number {number}")) for number in range(10)), return_exceptions=True
+        )
+        return asking.usage.total.failed, replies
+
+    async def ask(asked: Ask) -> Reply:
+        await asyncio.sleep(0.5)
+        if asked.messages[0].content == "number 3":
+            raise error("server")
+        return answer()
+
+    model.ask = ask  # type: ignore[method-assign]
+    failed, replies = run_jumping(go())
+    assert failed == 3
+    assert [type(reply) for reply in replies].count(ModelError) == 1
+
+
+def test_a_server_that_stays_down_is_given_up_after_the_longest_pause() -> None:
+    async def go() -> set[str]:
+        asking = supervisor(ScriptedModel([error("overloaded")]), limiter_here(circuit=CircuitSettings()), at_once=5)
+        asks = (asking.ask(STAGE, question(f"number {number}")) for number in range(44))
+        await asyncio.gather(*asks, return_exceptions=True)
+        assert 240 < now() < 400
+        return set(asking.stopped_by)
+
+    assert "circuit_open" in run_jumping(go())
 
 
 def test_no_try_is_begun_that_the_stage_has_no_time_for() -> None:
@@ -565,7 +627,19 @@ def test_a_stage_that_does_not_exist_is_refused() -> None:
         run_jumping(go())
 
 
-@pytest.mark.parametrize("words", [{"retries": -1}, {"patience": -1}])
+def test_a_former_name_still_works_and_warns() -> None:
+    async def go() -> int:
+        model = ScriptedModel([error("rate_limited")])
+        with pytest.warns(DeprecationWarning, match="unserved_retries="):
+            asking = supervisor(model, patience=1)
+        with pytest.raises(ModelError):
+            await asking.ask(STAGE, question())
+        return model.calls
+
+    assert run_jumping(go()) == 2
+
+
+@pytest.mark.parametrize("words", [{"retries": -1}, {"unserved_retries": -1}])
 def test_settings_that_make_no_sense_are_refused(words: dict[str, int]) -> None:
     async def go() -> None:
         supervisor(ScriptedModel([answer()]), **words)

@@ -64,10 +64,10 @@ class AssembledRelations(Collection[Relation]):
         self._scratch = Scratch(*_TABLES)
         self.evidence_count = 0
 
-    def add(self, said: Iterable[tuple[Relation, Claim, Evidence]]) -> None:
+    def add(self, stated: Iterable[tuple[Relation, Claim, Evidence]]) -> None:
         """These relations once more, each on its evidence; the places are those of the text."""
         heads, places = [], []
-        for relation, claim, evidence in said:
+        for relation, claim, evidence in stated:
             triple, written = relation.triple, "" if relation.value is None else relation.value.written
             heads.append((*triple, written, relation.status, relation.confidence, relation.confidence_from))
             subject, target = claim.subject, claim.object
@@ -157,5 +157,5 @@ def _relation(claim: Claim, one: Supported, there: EntitiesThere) -> Relation | 
 
 
 def _refused(claim: Claim, evidence: Evidence, code: RejectionCode) -> Rejection:
-    said = (claim.subject.text, claim.predicate, claim.object.text)
-    return Rejection(evidence.start, evidence.end, code, "relation_extraction", *said)
+    stated = (claim.subject.text, claim.predicate, claim.object.text)
+    return Rejection(evidence.start, evidence.end, code, "relation_extraction", *stated)

@@ -167,8 +167,8 @@ class Estimator:
     ) -> tuple[list[StageEstimate], tuple[Claim, ...] | None]:
         """The estimate, and the claims where they are known already."""
         messages = self._extractor.questions.entities(chunk, menu)
-        said = _AROUND + names * (_AROUND_NAME + 3 + 2 * _RELATION)
-        entities = await self._asked("entity_extraction", messages, JointReply, said)
+        reply_tokens = _AROUND + names * (_AROUND_NAME + 3 + 2 * _RELATION)
+        entities = await self._asked("entity_extraction", messages, JointReply, reply_tokens)
         if entities.replies is None:
             return [entities.estimate], None
         read, offered = self._extractor.understanding.joint(chunk, menu, entities.replies)
@@ -180,8 +180,8 @@ class Estimator:
     ) -> tuple[list[StageEstimate], tuple[Claim, ...] | None]:
         extractor = self._extractor
         messages = extractor.questions.entities(chunk, menu)
-        said = _AROUND + _names(guessed) * (_AROUND_NAME + 3)
-        entities = await self._asked("entity_extraction", messages, EntityReply, said)
+        reply_tokens = _AROUND + _names(guessed) * (_AROUND_NAME + 3)
+        entities = await self._asked("entity_extraction", messages, EntityReply, reply_tokens)
         mentions: Sequence[Mention] = guessed
         if entities.replies is not None:
             # The answer is known, so the next question is known too.
@@ -193,8 +193,10 @@ class Estimator:
         if not (may_relate or will_relate):
             return [entities.estimate], None if entities.replies is None else ()
         messages = extractor.questions.relations(chunk, menu, things if will_relate else [])
-        said = _AROUND + len(things) * _RELATION
-        relations = await self._asked("relation_extraction", messages, RelationReply, said, is_likely=will_relate)
+        reply_tokens = _AROUND + len(things) * _RELATION
+        relations = await self._asked(
+            "relation_extraction", messages, RelationReply, reply_tokens, is_likely=will_relate
+        )
         if may_relate:
             bare = extractor.questions.relations(chunk, menu, [])
             most = self._most(RelationReply, bare, more=self._most_things(chunk, menu))
@@ -215,8 +217,14 @@ class Estimator:
     def _most_things(self, chunk: Chunk, menu: Menu) -> int:
         """The tokens of all things that a chunk can hold: places do not overlap, and a reply has only so much room."""
         count = self._extractor.model.count_tokens
-        named = self._extractor.prompt_settings.repair_output_tokens // _LEAST_NAME
+        named = self._most_stated(_LEAST_NAME)
         return (_LINE + 2) * count(chunk.text) + named * self._extractor.longest_label(menu.classes, count)
+
+    def _most_stated(self, least: int) -> int:
+        """How much replies can state that take so many tokens for each; several samples agree on it."""
+        settings = self._extractor.prompt_settings
+        once = settings.repair_output_tokens // least
+        return once if settings.samples == 1 else int(once / settings.minimum_agreement)
 
     async def _checks(
         self, second: Model, chunk: Chunk, menu: Menu, claims: tuple[Claim, ...] | None, names: int
@@ -227,9 +235,9 @@ class Estimator:
         if claims is None:
             ask = question(extractor.questions.grounding(chunk, ()), GroundingReply, settings=settings)
             label = extractor.longest_label(menu.properties, second.count_tokens)
-            lines = extractor.prompt_settings.repair_output_tokens // _LEAST_RELATION
-            said = lines * (_LINE + label + 2 * _LONGEST_NAME)
-            most = _most_of(ask, second, tries=extractor.tries, settings=settings, more=said)
+            lines = self._most_stated(_LEAST_RELATION)
+            statement_tokens = lines * (_LINE + label + 2 * _LONGEST_NAME)
+            most = _most_of(ask, second, tries=extractor.tries, settings=settings, more=statement_tokens)
             asks = [ask] if names else []
             return [
                 _stage("grounding", second, asks, [None] * len(asks), _AROUND + names, most, more=names * _RELATION)
@@ -244,7 +252,7 @@ class Estimator:
         return [_stage("grounding", second, [ask], [known], _AROUND + len(claims), most)]
 
     async def _asked(
-        self, stage: str, messages: tuple[Message, ...], kind: type[R], said: int, *, is_likely: bool = True
+        self, stage: str, messages: tuple[Message, ...], kind: type[R], reply_tokens: int, *, is_likely: bool = True
     ) -> "_Asked[R]":
         settings, model = self._extractor.prompt_settings, self._extractor.model
         if not is_likely:
@@ -257,7 +265,7 @@ class Estimator:
         most = _Most()
         for ask in open_asks:
             most = most.plus(_most_of(ask, model, tries=self._extractor.tries, settings=settings))
-        return _Asked(_stage(stage, model, asks, known, said, most), replies)
+        return _Asked(_stage(stage, model, asks, known, reply_tokens, most), replies)
 
     async def _known(self, model: Model, ask: Ask, kind: type[R]) -> Reply | None:
         """The usable reply that the memo has to a question, or to its repair."""
@@ -303,14 +311,14 @@ def _stage(
     model: Model,
     asks: list[Ask],
     replies: Sequence[Reply | None],
-    said: int,
+    reply_tokens: int,
     most: _Most,
     *,
     more: int = 0,
 ) -> StageEstimate:
     open_asks = [ask for ask, reply in zip(asks, replies, strict=True) if reply is None]
     goes_in = sum(count_input(ask, count=model.count_tokens) + more for ask in open_asks)
-    comes_out = sum(min(said, ask.max_output_tokens) for ask in open_asks)
+    comes_out = sum(min(reply_tokens, ask.max_output_tokens) for ask in open_asks)
     return StageEstimate(
         stage=stage,
         model=model.name,

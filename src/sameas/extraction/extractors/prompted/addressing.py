@@ -6,8 +6,12 @@ speaks to the assistant until the paragraph ends, and so does whoever announces 
 """
 
 import base64
+import codecs
+import html
 import re
+import unicodedata
 from functools import lru_cache
+from urllib.parse import unquote
 
 from sameas.extraction.extractors.prompted.order_patterns import (
     ANYWHERE,
@@ -21,18 +25,37 @@ from sameas.extraction.extractors.prompted.order_patterns import (
     ORDERS,
     ORDERS_ELSEWHERE,
     ORDERS_IN_CHINESE,
+    ORDERS_IN_JAPANESE,
+    POINTS_BACK,
     TAKES_OVER,
 )
 from sameas.extraction.text.document import Span
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
-_ENCODED = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,}={0,2}(?![A-Za-z0-9+/=])")
+_JAPANESE = re.compile("[\u3040-\u30ff]")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,}={0,2}(?![A-Za-z0-9+/=])")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}[ :]?){12,}(?![0-9A-Za-z])")
+_PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 _WORDS = re.compile(r"[^\W\d_]+")
 _BEGINNING = 8
 _AT_THE_BEGINNING = (BEGINS_WITH_ORDER, BEGINS_WITH_ORDER_ELSEWHERE)
 _IN_ANY_PLACE = (ORDERS, ORDERS_ELSEWHERE)
 _ANNOUNCES = re.compile(r":[^\S\n]*(?:\n|\Z)")
 _PARAGRAPH = re.compile(r"\n\s*\n")
+# Soft hyphens, joiners, marks of direction.
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_SPELLED_OUT = re.compile(r"(?<!\w)\w(?:[ .*_-]\w){3,}(?!\w)")
+_BETWEEN_LETTERS = re.compile(r"[ .*_-]")
+_OF_TWO_ALPHABETS = re.compile("\\w{0,30}(?:[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z])\\w{0,30}")
+_LIKE_LATIN = str.maketrans(
+    "АВЕКМНОРСТХІЅасеорхуіѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",  # noqa: RUF001
+    "ABEKMHOPCTXISaceopxyisABEZHIKMNOPTYXo",
+)
+# English that was turned round has these; what only looks like it has not.
+_ENGLISH = frozenset(
+    ("the", "that", "fact", "output", "for", "and", "to", "your", "all", "of", "add", "reply", "answer")
+)
+_ENOUGH_ENGLISH = 2
 
 NOTE = (
     "Some sentences speak to an assistant and not about the world: orders, roles or replies. They are evidence of "
@@ -45,50 +68,81 @@ def addressed(text: str, sentences: tuple[Span, ...]) -> tuple[Span, ...]:
     """The sentences of a chunk that speak to an assistant, in their order."""
     found: list[Span] = []
     goes_on_until = 0
-    may_hide = _ENCODED.search(text) is not None
-    for sentence in sentences:
-        said = text[sentence.start : sentence.end]
-        takes_over, orders = _speaks_to_assistant(said)
-        if may_hide and not orders and (hidden := decoded(said)):
+    for number, sentence in enumerate(sentences):
+        sentence_text = text[sentence.start : sentence.end]
+        takes_over, orders = _speaks_to_assistant(_undisguised(sentence_text))
+        if not orders and (hidden := decoded(sentence_text)):
             orders = any(_speaks_to_assistant(hidden))
-        if takes_over or (orders and _ANNOUNCES.search(said)):
+        if takes_over or (orders and _ANNOUNCES.search(sentence_text)):
             end = _PARAGRAPH.search(text, sentence.start)
             goes_on_until = max(goes_on_until, len(text) if end is None else end.start())
+        if orders and POINTS_BACK.search(sentence_text) and number and sentences[number - 1] not in found:
+            found.append(sentences[number - 1])
         if takes_over or orders or sentence.start < goes_on_until:
             found.append(sentence)
     return tuple(found)
 
 
-def decoded(said: str) -> str:
-    """What words say that are written in base64, which people do not read and models do."""
-    return " ".join(
-        text for token in _ENCODED.findall(said) if (text := _text_of(token)) is not None and text.isprintable()
-    )
+def decoded(sentence_text: str) -> str:
+    """What words say that people do not read and models do: base64, hexadecimal, percent signs, rot13 and backwards."""
+    found = [_of_base64(token) for token in _BASE64.findall(sentence_text)]
+    found += [_of_hex(token) for token in _HEX.findall(sentence_text)]
+    if _PERCENT.search(sentence_text):
+        found.append(unquote(sentence_text))
+    for turned in (codecs.encode(sentence_text, "rot13"), sentence_text[::-1]):
+        if len(_ENGLISH.intersection(turned.lower().split())) >= _ENOUGH_ENGLISH:
+            found.append(turned)
+    return " ".join(text for text in found if text is not None and text.isprintable())
 
 
-def _text_of(token: str) -> str | None:
+def _of_base64(token: str) -> str | None:
     try:
         return base64.b64decode(token + "=" * (-len(token) % 4), validate=True).decode()
     except ValueError:
         return None
 
 
-def _speaks_to_assistant(said: str) -> tuple[bool, bool]:
+def _of_hex(token: str) -> str | None:
+    try:
+        return bytes.fromhex(token.replace(":", " ")).decode()
+    except ValueError:
+        return None
+
+
+def _undisguised(sentence_text: str) -> str:
+    """A sentence as a model reads it: without invisible signs, foreign letters and blanks between letters."""
+    plain = sentence_text
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
+        plain = _OF_TWO_ALPHABETS.sub(lambda word: word[0].translate(_LIKE_LATIN), plain)
+    if "&" in plain:
+        plain = html.unescape(plain)
+    return _SPELLED_OUT.sub(lambda letters: _BETWEEN_LETTERS.sub("", letters[0]), plain)
+
+
+def _speaks_to_assistant(sentence_text: str) -> tuple[bool, bool]:
     """Whether a sentence makes all that follows an order, and whether it is one."""
-    in_chinese = not said.isascii() and _CHINESE.search(said) is not None and ORDERS_IN_CHINESE.search(said) is not None
-    low = said.lower()
-    words = _WORDS.findall(low)
+    orders = False
+    if not sentence_text.isascii():
+        orders = _CHINESE.search(sentence_text) is not None and ORDERS_IN_CHINESE.search(sentence_text) is not None
+        orders = orders or (
+            _JAPANESE.search(sentence_text) is not None and ORDERS_IN_JAPANESE.search(sentence_text) is not None
+        )
+    lowered = sentence_text.lower()
+    words = _WORDS.findall(lowered)
     begins = [word[:4] for word in words]
     may_name = not (ANYWHERE.isdisjoint(words) and ANYWHERE_BEGINS.isdisjoint(begins))
-    orders = in_chinese or (_may_begin(low, words) and any(pattern.search(said) for pattern in _AT_THE_BEGINNING))
-    if not may_name and not any(mark in low for mark in MARKS):
+    orders = orders or (
+        _may_begin(lowered, words) and any(pattern.search(sentence_text) for pattern in _AT_THE_BEGINNING)
+    )
+    if not may_name and not any(mark in lowered for mark in MARKS):
         return False, orders
-    takes_over = TAKES_OVER.search(said) is not None or CALLS.search(said) is not None
-    return takes_over, orders or any(pattern.search(said) for pattern in _IN_ANY_PLACE)
+    takes_over = TAKES_OVER.search(sentence_text) is not None or CALLS.search(sentence_text) is not None
+    return takes_over, orders or any(pattern.search(sentence_text) for pattern in _IN_ANY_PLACE)
 
 
-def _may_begin(low: str, words: list[str]) -> bool:
-    first = words if ":" in low or ";" in low else words[:_BEGINNING]
+def _may_begin(lowered: str, words: list[str]) -> bool:
+    first = words if ":" in lowered or ";" in lowered else words[:_BEGINNING]
     return not (BEGIN.isdisjoint(first) and BEGIN_BEGINS.isdisjoint([word[:5] for word in first]))
 
 

@@ -30,19 +30,19 @@ class Agreed(NamedTuple, Generic[K]):
 
 def agree(samples: Sequence[Iterable[StatedFact[K]]], *, minimum: float) -> list[Agreed[K]]:
     """The statements of the samples that enough of them make, in the order of their first appearance."""
-    said: dict[K, list[float | None]] = {}
+    ratings: dict[K, list[float | None]] = {}
     for sample in samples:
         # Once for each sample, however often it repeats itself.
         for what, confidence in {one.what: one.confidence for one in sample}.items():
-            said.setdefault(what, []).append(confidence)
+            ratings.setdefault(what, []).append(confidence)
     if len(samples) > 1:
         total = len(samples)
         return [
             Agreed(what, round(len(times) / total, 2), "agreement")
-            for what, times in said.items()
+            for what, times in ratings.items()
             if len(times) / total >= minimum
         ]
     return [
         Agreed(what, None, "rule") if sure is None else Agreed(what, round(sure / 100, 4), "model")
-        for what, (sure,) in said.items()
+        for what, (sure,) in ratings.items()
     ]

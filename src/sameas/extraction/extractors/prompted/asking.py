@@ -153,13 +153,13 @@ def repaired(ask: Ask, reply: Reply, kind: type[R], *, settings: PromptSettings)
 
 def repair(ask: Ask, reply: Reply, error: BadReplyError, *, settings: PromptSettings) -> Ask:
     """The question again, with what was wrong; a reply that was cut off is not shown, it only needs more room."""
-    told = Message("user", prompt("repair").filled(error=str(error)))
+    complaint = Message("user", prompt("repair").filled(error=str(error)))
     if reply.finish == "length" or not reply.text.strip():
         # Two messages of one role in a row are refused by some providers.
-        last = Message("user", f"{ask.messages[-1].content}\n\n{told.content}")
+        last = Message("user", f"{ask.messages[-1].content}\n\n{complaint.content}")
         messages = (*ask.messages[:-1], last)
     else:
-        messages = (*ask.messages, Message("assistant", reply.text[:_SENT_BACK]), told)
+        messages = (*ask.messages, Message("assistant", reply.text[:_SENT_BACK]), complaint)
     return msgspec.structs.replace(ask, messages=messages, max_output_tokens=settings.repair_output_tokens)
 
 

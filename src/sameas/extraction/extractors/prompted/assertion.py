@@ -77,15 +77,15 @@ class Assertions:
             for word in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", label)
             if word and word.casefold() not in _EMPTY
         }
-        said = text[evidence.start : evidence.end].casefold()
-        return any(word.startswith(stem) for word in re.findall(r"\w+", said) for stem in stems)
+        words = text[evidence.start : evidence.end].casefold()
+        return any(word.startswith(stem) for word in re.findall(r"\w+", words) for stem in stems)
 
 
 def _holds(text: str, order: Span, claim: Claim) -> bool:
     """Whether a sentence names both ends."""
-    said = text[order.start : order.end]
-    said += f" {decoded(said)}"
-    return all(places(said, end.text) for end in (claim.subject, claim.object))
+    words = text[order.start : order.end]
+    words += f" {decoded(words)}"
+    return all(places(words, end.text) for end in (claim.subject, claim.object))
 
 
 def _has_words(text: str, sentence: Span, names: Iterable[Span]) -> bool:

@@ -149,5 +149,5 @@ def _copied(example: Example) -> Example:
     from sameas.extraction.extractors.prompted.locating import places
 
     text = example.text
-    said = (one for one in example.triples if places(text, one.subject) and places(text, one.object))
-    return replace(example, triples=tuple(said))
+    copied = (one for one in example.triples if places(text, one.subject) and places(text, one.object))
+    return replace(example, triples=tuple(copied))

@@ -121,15 +121,15 @@ class ReplyReader:
         return Read(mentions, read.rejected), claims
 
     def _mention(self, chunk: Chunk, name: str, span: Span, types: tuple[str, ...], sure: Agreed[TypedName]) -> Mention:
-        said = chunk.text[span.start : span.end]
-        individual = self._individuals.get(fold_phrase(said), "")
+        words = chunk.text[span.start : span.end]
+        individual = self._individuals.get(fold_phrase(words), "")
         confidence = sure.confidence
         if confidence is None:
-            confidence = NAME_AS_WRITTEN if said == name else NAME_IN_OTHER_FORM
+            confidence = NAME_AS_WRITTEN if words == name else NAME_IN_OTHER_FORM
         return Mention(
             span.start,
             span.end,
-            said,
+            words,
             kind="individual" if individual else "name",
             types=types,
             individual=individual,
@@ -194,10 +194,10 @@ def _values(text: str, named: Iterable[str], *, taken: Sequence[Mention]) -> Ite
         used[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     wanted = locate(text, named)
     stated = (
-        Mention(span.start, span.end, said, kind="literal", value=said, datatype=STRING)
+        Mention(span.start, span.end, words, kind="literal", value=words, datatype=STRING)
         for name in wanted
         for span in wanted[name]
-        for said in (text[span.start : span.end],)
+        for words in (text[span.start : span.end],)
     )
     for mention in (*find_quotes(text), *find_dates(text), *find_quantities(text), *stated):
         if not any(used[mention.start : mention.end]):

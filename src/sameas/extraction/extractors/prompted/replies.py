@@ -19,7 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _LONGEST_NAME = 1000
 _MANY = 500
-_SAID = 200
+_LONGEST_ERROR = 200
 # Each one that begins no object may be read to the end of the reply.
 _BRACES_TRIED = 64
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*(.*?)\s*```\s*\Z", re.DOTALL)
@@ -40,8 +40,8 @@ def percent_of(items: Iterable[Rated]) -> Callable[[Rated], float | None]:
 
     It was asked for percents. A reply in which nothing is above 1 gives shares instead, as models often do.
     """
-    said = [one.confidence for one in items if one.confidence is not None]
-    scale = 100 if said and max(said) <= 1 else 1
+    ratings = [one.confidence for one in items if one.confidence is not None]
+    scale = 100 if ratings and max(ratings) <= 1 else 1
     return lambda one: None if one.confidence is None else one.confidence * scale
 
 
@@ -182,4 +182,4 @@ def _among_words(text: str, kind: type[T]) -> T | None:
 
 
 def _short(error: Exception) -> str:
-    return str(error)[:_SAID]
+    return str(error)[:_LONGEST_ERROR]

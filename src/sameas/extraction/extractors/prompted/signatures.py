@@ -98,8 +98,8 @@ class Signatures:
 
 def _comment(term: Term) -> str:
     """What the ontology says of a term, where that is short and in English or in no language."""
-    said = [text.value for text in term.comments if text.lang.split("-")[0] in ("", "en")]
-    short = [text for text in map(_one_line, said) if len(text) <= _LONGEST_COMMENT]
+    comments = [text.value for text in term.comments if text.lang.split("-")[0] in ("", "en")]
+    short = [text for text in map(_one_line, comments) if len(text) <= _LONGEST_COMMENT]
     return f": {min(short)}" if short else ""
 
 
