@@ -27,6 +27,22 @@ def test_the_page_follows_the_way_that_the_code_goes(way: str, tmp_path: Path) -
     assert order == sorted(order), f"{way}: the page's order is not the code's: {steps}"
 
 
+def test_every_file_that_the_page_names_is_there() -> None:
+    root = PAGE.parent
+    there = {f"/{path.relative_to(root).as_posix()}" for folder in ("src", "tests") for path in (root / folder).rglob("*.*")}
+    named = re.findall(r"`([\w/]+\.(?:py|lua|js|sql))[:`]", PAGE.read_text("utf-8"))
+    assert len(named) > 80
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
+def test_every_folder_that_the_page_names_is_there() -> None:
+    root = PAGE.parent
+    named = re.findall(r"`([\w/]+)/`", PAGE.read_text("utf-8"))
+    places = (root, root / "src" / "sameas", root / "src" / "sameas" / "extraction")
+    assert named
+    assert [name for name in named if not any((place / name).is_dir() for place in places)] == []
+
+
 def test_every_package_is_in_the_picture() -> None:
     page = PAGE.read_text("utf-8")
     packages = {path.parent.name for path in (PAGE.parent / "src" / "sameas").glob("*/__init__.py")}

@@ -12,7 +12,7 @@ from sameas import __version__
 from sameas.cli.errors import ExitCode
 
 # The module of a command and its line in the list: listing loads none of them. A module with `command` is one
-# command, one with `app` is a group; `module:function` is one command of several in a file.
+# command, one with `app` is a group; `module:name` is one command or group of several in a file.
 COMMANDS = {
     "learn": ("sameas.cli.learn", "Learn an extractor from examples."),
     "eval": ("sameas.cli.evaluate", "Score extractors or a model on data with known facts."),
@@ -61,14 +61,13 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         for name, (_, line) in COMMANDS.items():
             root.command(name, help=line)(_listed)
         return root
-    module_name, _, function = COMMANDS[asked][0].partition(":")
-    module = import_module(module_name)
-    if function:
-        root.command(asked)(getattr(module, function))
-    elif hasattr(module, "app"):
-        root.add_typer(module.app, name=asked)
+    place, _, name = COMMANDS[asked][0].partition(":")
+    module = import_module(place)
+    found = getattr(module, name or ("app" if hasattr(module, "app") else "command"))
+    if isinstance(found, typer.Typer):
+        root.add_typer(found, name=asked)
     else:
-        root.command(asked)(module.command)
+        root.command(asked)(found)
     return root
 
 
