@@ -62,9 +62,7 @@ def pages(demo: Demo) -> dict[str, Shot]:
         "collection-entity": Shot(f"{collection}/entities/{demo.entity}", ".stated", _open_first_facts),
         "collection-pairs": Shot(f"{collection}/pairs", ".twins"),
         "collection-contradictions": Shot(f"{collection}/contradictions", ".claim-side"),
-        "collection-sparql": Shot(
-            f"{collection}/sparql", "textarea", lambda page: page.get_by_role("button", name="Run").click()
-        ),
+        "collection-sparql": Shot(f"{collection}/sparql", "textarea", _query),
         "collection-ask": Shot(f"{collection}/ask?q={quote(QUESTION)}", "form input", _ask),
         "runs": Shot("#/runs", ".u-wrap"),
         "run-timeline": Shot(f"#/runs/{run}/timeline", ".stage-table"),
@@ -85,6 +83,11 @@ def _choose(page: Page) -> None:
     page.locator(".things button", has_text="Tidewater Robotics").first.click()
     page.mouse.move(640, 430)
     page.evaluate("scrollTo(0, 190)")
+
+
+def _query(page: Page) -> None:
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_selector("[aria-label='Rows'] tbody tr", timeout=WITHIN)
 
 
 def _ask(page: Page) -> None:

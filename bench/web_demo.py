@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sameas.once.call_builder import identity_of
 from sameas.once.observe import CallEnded, CallStarted, Removed
-from sameas.once.record import ClaimRequest
+from sameas.once.record import About, ClaimRequest, Identity
 from sameas.server.runs.hourly_counts import HOUR, HourlyCounts
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import Running, running
@@ -73,7 +73,7 @@ def _extract(service: Running) -> tuple[str, str]:
         key = answer.json()["idempotencyKey"]
     params = {"extractor": "lexicon"}
     other = client.post("/api/v1/extract", json={**request, "extractionParams": params}, timeout=120).json()
-    _hold(service, "order-2026-0815")
+    hold_key(service, "order-2026-0815")
     return key, other["idempotencyKey"]
 
 
@@ -99,22 +99,17 @@ def _named(service: Running, address: str, name: str) -> list[str]:
     return [one["id"] for one in found if one["name"] == name]
 
 
-def _hold(service: Running, key: str) -> None:
+def hold_key(service: Running, key: str) -> None:
     """A key whose worker is at it."""
     app = service.app.service
     identity = identity_of("extract", f"{'7' * 64}:{key}", tenant=app.settings.tenant)
-    claim = ClaimRequest(identity, "fingerprint", "attempt", 30_000_000, 86_400_000_000, about=_about())
+    about = About(owner="importer-2:4711", route="/api/v1/extract", method="POST")
+    claim = ClaimRequest(identity, "fingerprint", "attempt", 30_000_000, 86_400_000_000, about=about)
 
     async def do() -> None:
         await app.do(app.store.claim(claim))
 
     asyncio.run_coroutine_threadsafe(do(), app._serving).result(30)  # type: ignore[arg-type]
-
-
-def _about() -> object:
-    from sameas.once.record import About
-
-    return About(owner="importer-2:4711", route="/api/v1/extract", method="POST")
 
 
 def _invent_counts(home: Path) -> None:
@@ -141,8 +136,6 @@ def _invent_counts(home: Path) -> None:
 
 
 def _count(counts: HourlyCounts, scope: str, chance: random.Random, *, replays: float) -> None:
-    from sameas.once.record import Identity
-
     how, waited = "fresh", 0.0
     if chance.random() < replays:
         how, waited = ("shared", chance.uniform(0.1, 2.5)) if chance.random() < 0.2 else ("replay", 0.0)

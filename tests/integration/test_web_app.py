@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import json
 import re
 from threading import Event, Semaphore
@@ -11,7 +12,7 @@ import pytest
 
 from sameas.server.authentication import open_entry
 from tests.integration.model_path import ORACLE, document
-from tests.servers.browser import open_browser, open_page, violations
+from tests.servers.browser import is_too_wide, open_browser, open_page, violations
 from tests.servers.model_script import Step
 from tests.servers.model_server import ModelServer
 from tests.unit.extraction.text.test_inputs import pdf_of
@@ -280,6 +281,7 @@ def test_a_link_opens_the_same_view_and_filters_narrow_it(browser, service):
         page.wait_for_function("() => document.querySelectorAll('[data-relation]').length === 1")
         page.locator("[data-relation]").click()
         page.get_by_text("Said here").wait_for()
+        page.wait_for_function("() => location.hash.includes('s=r')")
         address = page.url
     with open_page(browser, address) as page:
         page.get_by_text("Said here").wait_for()
@@ -416,6 +418,148 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
     assert ["Acme GmbH", "https://sameas.dev/example/company#founder", "Bob Miller"] in [
         triple for line in examples for triple in json.loads(line)["triples"]
     ]
+
+
+def test_the_queue_is_gone_through_with_keys(browser, service):
+    key = extract(service, text=f"By keys. {STORY}", document="keys.txt")
+    with open_page(browser, show(service, key, min=0, tab="review")) as page:
+        queue = page.get_by_role("group", name="Review queue")
+        facts = (
+            "Bob Miller works for Acme GmbH",
+            "Universität Bremen headquarters Bremen",
+            "מיכל כהן works for חברת אקמה",
+        )
+        for pressed, shown in (("", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0)):
+            if pressed:
+                queue.press(pressed)
+            queue.get_by_role("heading", name=facts[shown]).wait_for()
+        # After a decision comes the next, and not the first again; a key that is pressed twice decides once.
+        queue.press("j")
+        queue.get_by_role("heading", name=facts[1]).wait_for()
+        page.evaluate(
+            """() => {
+              const press = () => document.querySelector(".queue").dispatchEvent(new KeyboardEvent("keydown", { key: "r", bubbles: true }));
+              press();
+              press();
+            }"""
+        )
+        queue.get_by_role("heading", name=facts[2]).wait_for()
+        page.get_by_role("tab", name=re.compile("^Decisions")).get_by_text("1", exact=True).wait_for()
+        queue.press("c")
+        dialog = page.get_by_role("dialog", name="Correct the relation")
+        dialog.wait_for()
+        # The form is at hand, and not the way out of it.
+        assert page.evaluate("() => document.activeElement.closest('.dialog-body') !== null")
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+
+
+def test_a_relation_is_chosen_by_its_line_on_the_canvas(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0)) as page:
+        page.locator(".canvas[data-settled]").wait_for()
+        ends = [entity(service, key, name)["id"] for name in ("Universität Bremen", "Bremen")]
+        one, other = (page.evaluate("id => document.querySelector('.canvas').whereIs(id)", id_) for id_ in ends)
+        middle = {axis: (one[axis] + other[axis]) / 2 for axis in ("x", "y")}
+        page.locator(".canvas").hover(position=middle)
+        page.locator(".canvas .clickable").wait_for()
+        page.locator(".canvas").click(position=middle)
+        page.get_by_role("heading", name="Universität Bremen headquarters Bremen").wait_for()
+        page.get_by_text("Said here").wait_for()
+
+
+def test_a_key_that_is_held_down_goes_on_from_mention_to_mention(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0)) as page:
+        page.locator("mark").first.wait_for()
+        # A browser lets an address change 200 times in ten seconds and no more.
+        chosen = page.evaluate(
+            """async () => {
+              const text = document.querySelector(".text-pane"), seen = [];
+              for (let turn = 0; turn < 260; turn += 1) {
+                text.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+                await new Promise(requestAnimationFrame);
+                if (turn >= 240) seen.push([...document.querySelectorAll("mark.chosen")].map((one) => one.dataset.entities).join());
+              }
+              return seen;
+            }"""
+        )
+        assert sum(before != after for before, after in itertools.pairwise(chosen)) > 10
+        # The address follows, so that it can be handed on.
+        heading = page.locator(".details h2").inner_text()
+        page.wait_for_timeout(300)
+        page.reload()
+        page.get_by_role("heading", name=heading, exact=True).wait_for()
+
+
+def test_files_beside_the_places_for_them_do_not_take_the_page_away(browser, service):
+    with open_page(browser, service.url) as page:
+        text = page.get_by_label("Text", exact=True)
+        text.fill("Typed with care.")
+        stopped = page.evaluate(
+            """() => ["dragover", "drop"].map((type) => {
+              const files = new DataTransfer();
+              files.items.add(new File(["x"], "x.txt"));
+              return !document.querySelector("h1").dispatchEvent(new DragEvent(type, { dataTransfer: files, bubbles: true, cancelable: true }));
+            })"""
+        )
+        assert stopped == [True, True]
+        # A look elsewhere costs nothing.
+        page.get_by_role("link", name="Ontologies").click()
+        page.get_by_role("heading", name="Ontologies").wait_for()
+        page.get_by_role("link", name="Studio").click()
+        assert text.input_value() == "Typed with care."
+        page.get_by_role("button", name="Clear").click()
+        assert text.input_value() == ""
+        drop(page, {"one.txt": b"The first.", "two.txt": b"The second."})
+        page.get_by_text("Studio reads one document at a time: one.txt.").wait_for()
+        page.wait_for_function("() => document.getElementById('source').value === 'The first.'")
+
+
+def test_a_key_is_shown_where_the_browser_lends_no_clipboard(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key)) as page:
+        page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+        page.get_by_role("button", name=key[7:19], exact=True).click()
+        page.locator(".toast", has_text=key).wait_for()
+        page.get_by_role("button", name="Copy link").click()
+        page.locator(".toast", has_text=f"#/studio/{key}").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_with_nothing_to_show_are_for_everybody_and_say_what_to_do(browser, tmp_path, scheme):
+    told = {
+        "#/": "Still needed: a text and an ontology.",
+        "#/collections": "No collection yet",
+        "#/compare": "Choose two runs",
+        "#/runs": "No run yet: paste a text in the Studio.",
+        "#/keys": "No record yet.",
+        "#/health": "No model was asked since the start.",
+        "#/studio/00000000": "there is no run",
+        "#/runs/00000000/timeline": "there is no run",
+        "#/ontologies/one?id=nothing": "This ontology cannot be shown",
+        "#/collections/00000000": "This collection cannot be shown",
+        "#/keys/record?key=nothing": "This record cannot be shown",
+        "#/nowhere": "There is no such page",
+    }
+    with running(tmp_path) as fresh, open_page(browser, fresh.url, color_scheme=scheme, forgiven=("404",)) as page:
+        for address, words in told.items():
+            page.set_viewport_size({"width": 1280, "height": 800})
+            page.goto(f"{fresh.url}/{address}")
+            page.get_by_text(words).first.wait_for()
+            assert violations(page) == [], address
+            page.set_viewport_size({"width": 360, "height": 740})
+            assert not is_too_wide(page), address
+
+
+def test_the_api_s_own_page_is_dark_where_the_app_is(browser, service):
+    for scheme, is_light in (("light", True), ("dark", False)):
+        with open_page(browser, f"{service.url}/docs", color_scheme=scheme) as page:
+            page.get_by_text("/api/v1/extract", exact=True).wait_for()
+            ground = page.evaluate(
+                "() => getComputedStyle(document.querySelector('.swagger-ui')).backgroundColor + getComputedStyle(document.body).backgroundColor"
+            )
+            assert ("255, 255, 255" in ground) == is_light, ground
 
 
 def test_things_are_merged_split_and_corrected(browser, service):

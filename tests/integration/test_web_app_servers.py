@@ -1,9 +1,14 @@
 """The web app where the server is: restarted under it, shut to strangers, or started by the command line."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -60,6 +65,40 @@ def test_a_page_goes_on_after_its_server_was_killed_in_mid_run(browser, tmp_path
     finally:
         process.kill()
         process.join(WITHIN)
+
+
+def test_pages_find_back_when_their_server_is_there_again(browser, tmp_path):
+    home, port = with_company(tmp_path), free_port()
+    process = start(home, port)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        with open_page(browser, url, forgiven=("ERR_", "50")) as page:
+            page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
+            process.kill()
+            process.join(WITHIN)
+            page.get_by_role("link", name="Ontologies").click()
+            page.get_by_role("alert").get_by_text("The service does not answer").wait_for()
+            process = start(home, port)
+            # Nobody has to do anything.
+            page.get_by_role("link", name="Companies and their people").wait_for()
+            assert page.get_by_role("alert").count() == 0
+    finally:
+        process.kill()
+        process.join(WITHIN)
+
+
+def test_a_service_that_cannot_say_who_is_signed_in_is_not_a_sign_in(browser, tmp_path):
+    with running(tmp_path) as service:
+        context = browser.new_context()
+        page = context.new_page()
+        page.route("**/api/v1/session", lambda route: route.abort())
+        page.goto(service.url)
+        page.get_by_role("alert").get_by_text("The service does not answer").wait_for()
+        assert page.get_by_label("API key").count() == 0
+        page.unroute("**/api/v1/session")
+        page.get_by_role("button", name="Try again").click()
+        page.get_by_role("heading", name="Turn a text into a graph").wait_for()
+        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +168,95 @@ def test_each_tenant_signs_in_and_sees_its_own_work_alone(browser, tenants):
         assert "mine" not in page.get_by_role("combobox", name="Ontology").inner_text()
 
 
+def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
+    service, ((one, _), (two, _)) = tenants
+    with open_page(browser, service.url, forgiven=("401",)) as page:
+        sign_in(page, one)
+        text = page.get_by_role("textbox", name="Text", exact=True)
+        text.fill("Anna Stone works for Acme Ltd.")
+        # The cookie is taken away, as when its time is over; the next request finds out.
+        page.context.clear_cookies()
+        page.get_by_role("combobox", name="Ontology").select_option("company")
+        page.get_by_role("heading", name="Sign in").wait_for()
+        sign_in(page, one)
+        assert text.input_value() == "Anna Stone works for Acme Ltd."
+        assert page.get_by_role("combobox", name="Ontology").input_value() == "company"
+        # Whoever is somebody else finds nothing of it.
+        page.get_by_role("button", name="Sign out").click()
+        sign_in(page, two)
+        assert text.input_value() == ""
+
+
+@contextmanager
+def elsewhere(html):
+    """The address of somebody else's page, at another port of this machine."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        thread.join(WITHIN)
+        server.server_close()
+
+
+@pytest.mark.parametrize("referrer", ["", "no-referrer"])
+@pytest.mark.parametrize("is_signed_in", [True, False])
+def test_a_page_at_another_port_of_this_machine_changes_nothing(browser, tenants, tmp_path, is_signed_in, referrer):
+    forged = {"text": "Forged words.", "ontologyId": "company", "extractionParams": {"extractor": "lexicon"}}
+    with ExitStack() as stack:
+        # Where nobody needs a credential, nothing but the origin tells the two pages apart.
+        service, headers = stack.enter_context(running(tmp_path)) if not is_signed_in else tenants[0], {}
+        context = browser.new_context()
+        stack.callback(context.close)
+        page = context.new_page()
+        if is_signed_in:
+            page.goto(service.url)
+            sign_in(page, tenants[1][0][0])
+            headers = {"X-API-Key": tenants[1][0][0]}
+        before = httpx.get(f"{service.url}/api/v1/runs", headers=headers).json()
+        policy = f'<meta name="referrer" content="{referrer}">' if referrer else ""
+        # A form can send text only, which is made to read as JSON.
+        name, _, value = json.dumps({**forged, "document": "="}).partition("=")
+        form = (
+            f'{policy}<form method="post" enctype="text/plain" action="{service.url}/api/v1/extract">'
+            f"<input name='{name}' value='{value}'></form>"
+        )
+        address = stack.enter_context(elsewhere(form))
+        page.goto(address)
+        with page.expect_navigation() as sent:
+            page.evaluate("() => document.forms[0].submit()")
+        assert (sent.value.request.method, sent.value.status) == ("POST", 403)
+        page.goto(address)
+        refused = page.evaluate(
+            """async ([url, body]) => {
+              const tries = [{ mode: "no-cors" }, { mode: "cors", credentials: "include" }, { mode: "cors", credentials: "include", headers: { "X-Sameas-Page": "1" } }];
+              const told = [];
+              for (const one of tries) {
+                const answer = await fetch(`${url}/api/v1/extract`, { method: "POST", body, ...one }).catch(() => null);
+                told.push(answer ? answer.type : "refused");
+              }
+              told.push(await fetch(`${url}/api/v1/runs`, { credentials: "include" }).then(() => "read", () => "refused"));
+              return told;
+            }""",
+            [service.url, json.dumps(forged)],
+        )
+        assert refused == ["opaque", "refused", "refused", "refused"]
+        assert httpx.get(f"{service.url}/api/v1/runs", headers=headers).json() == before
+
+
 def test_a_cookie_alone_changes_nothing(tenants):
     service, ((token, _), _) = tenants
     client = httpx.Client(base_url=service.url)
@@ -137,7 +265,17 @@ def test_a_cookie_alone_changes_nothing(tenants):
     assert client.get("/api/v1/runs").status_code == 200
     put = {"url": "/api/v1/ontologies/forged", "content": TURTLE}
     assert client.put(**put).status_code == 401
-    assert client.put(**put, headers={"X-Sameas-Page": "1", "Origin": "https://evil.example"}).status_code == 403
+    for origin in (
+        "https://evil.example",
+        "null",
+        service.url.rpartition(":")[0] + ":1",
+        f"{service.url}.evil.example",
+    ):
+        assert client.put(**put, headers={"X-Sameas-Page": "1", "Origin": origin}).status_code == 403, origin
+        # Nor is anybody signed in or out from there.
+        forced = {"json": {"kind": "api-key", "credential": token}, "headers": {"Origin": origin}}
+        assert client.post("/api/v1/session", **forced).status_code == 403, origin
+        assert client.delete("/api/v1/session", headers={"X-Sameas-Page": "1", "Origin": origin}).status_code == 403
     assert client.put(**put, headers={"X-Sameas-Page": "1"}).status_code in (200, 201)
     # A page elsewhere would have to ask before it sends that header, and is told nothing.
     preflight = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PUT"}

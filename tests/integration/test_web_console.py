@@ -1,15 +1,23 @@
 """The console in a real browser: runs, keys, ontologies and health, used as people use them."""
 
 import json
+import time
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import expect
 
+from bench.web_demo import hold_key
+from sameas.once.observe import CallEnded, CallStarted
+from sameas.once.record import Identity
 from sameas.server.authentication import open_entry
+from sameas.server.runs.hourly_counts import HourlyCounts
 from sameas.tenancy.tables import open_tables
+from tests.integration.model_path import ORACLE, document
 from tests.integration.test_service_tenants import _enrol
 from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations
+from tests.servers.model_server import ModelServer
 from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
@@ -152,6 +160,80 @@ def test_keys_are_filtered_by_all_that_is_known_of_them(console):
         expect(rows).to_have_count(3)
         page.get_by_label("To", exact=True).fill("2020-01-01")
         expect(page.get_by_text("No record fits these filters.")).to_be_visible()
+
+
+def test_runs_and_records_are_narrowed_by_ontology_state_and_day(console):
+    today = datetime.now(UTC).date()
+    tomorrow = str(today + timedelta(days=1))
+    with console.open("/runs") as page:
+        rows = page.locator(".table-frame[aria-label='Runs'] tbody tr")
+        expect(rows).to_have_count(3)
+        for field, other in (("Ontology", "foaf"), ("From", tomorrow), ("To", "2020-01-01")):
+            page.get_by_label(field, exact=True).fill(other)
+            page.get_by_label(field, exact=True).blur()
+            expect(page.get_by_text("No run fits these filters.")).to_be_visible()
+            page.get_by_label(field, exact=True).fill("")
+            page.get_by_label(field, exact=True).blur()
+            expect(rows).to_have_count(3)
+        page.get_by_label("Ontology").fill("company")
+        page.get_by_label("From").fill(str(today - timedelta(days=1)))
+        page.get_by_label("To", exact=True).fill(tomorrow)
+        expect(rows).to_have_count(3)
+        page.goto("/#/keys")
+        records = page.locator(".table-frame[aria-label='Records'] tbody tr")
+        expect(records).to_have_count(6)
+        page.get_by_label("State").select_option("failed")
+        expect(page.get_by_text("No record fits these filters.")).to_be_visible()
+        page.get_by_label("State").select_option("done")
+        expect(records).to_have_count(6)
+        page.get_by_label("From", exact=True).fill(tomorrow)
+        expect(page.get_by_text("No record fits these filters.")).to_be_visible()
+
+
+def test_a_held_key_is_released_with_a_reason(console):
+    hold_key(console.service, "order-held")
+    with console.open("/keys?state=held") as page:
+        page.get_by_role("link", name="order-held").click()
+        expect(page.locator(".record-words")).to_contain_text("importer-2:4711 holds it since")
+        page.get_by_role("button", name="Release…").click()
+        assert violations(page) == []
+        page.get_by_label("Reason").fill("its machine is gone")
+        page.get_by_role("button", name="Release", exact=True).click()
+        expect(page.get_by_text("Released: the next request runs the work.")).to_be_visible()
+    audit = (console.service.app.service.settings.home / "audit.jsonl").read_text().splitlines()
+    last = [json.loads(line) for line in audit if "key-released" in line][-1]
+    assert (last["reason"], last["key"].endswith(":order-held")) == ("its machine is gone", True)
+
+
+def test_clients_that_retry_too_hard_are_told_of_above_the_charts(console, tmp_path):
+    counts = HourlyCounts(f"sqlite:///{tmp_path}/counts.db", clock=time.time)
+    identity = Identity(b"", "", "extract", "key")
+    for number in range(200):
+        counts.on(CallEnded(CallStarted(identity, {}), "replay" if number % 10 == 0 else "fresh", 0.1, 0.0))
+    counts.close()
+    with running(tmp_path) as service, looked_at(console.browser, service.url) as page:
+        page.goto("/#/keys")
+        notice = page.get_by_role("status").filter(has_text="Clients retry too hard: extract")
+        expect(notice).to_contain_text("20 of 200 calls in the last day were replays")
+        expect(page.get_by_label("In this time")).to_contain_text("10 %")
+
+
+def test_limiter_and_circuit_of_a_model_are_shown(console, tmp_path):
+    with ModelServer(ORACLE) as model, running(tmp_path, models=model.address("tiny")) as service:
+        request = {"text": document(1), "ontologyId": "company", "extractionParams": {"extractor": "model"}}
+        assert service.client.post("/api/v1/extract", json=request).status_code == 200
+        with looked_at(console.browser, service.url) as page:
+            page.goto("/#/health")
+            row = page.locator(".table-frame[aria-label='Models'] tbody tr")
+            expect(row).to_have_count(1)
+            expect(row).to_contain_text("closed: calls go through")
+            assert violations(page) == []
+            # What it took, stage by stage.
+            page.goto("/#/runs")
+            page.locator("tbody a").first.click()
+            usage = page.locator(".table-frame[aria-label='Tokens and cost by stage'] tbody tr")
+            expect(usage.first).to_contain_text("tiny")
+            assert violations(page) == []
 
 
 def test_forgetting_a_key_needs_a_reason_and_is_audited(console):

@@ -66,6 +66,11 @@ export function save(data, name, type = "application/octet-stream") {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+export async function download(path, name) {
+  const reply = await ask(path, { raw: true, accept: "*/*" });
+  save(await reply.blob(), name);
+}
+
 // Server-sent events of a run. The browser comes back by itself with Last-Event-ID; where it gave up (the server was
 // being restarted and refused), this comes back after the last number seen. `onState` hears "open", "waiting", "ended".
 export function listen(path, { onEvent, onState = () => {}, after = 0 }) {

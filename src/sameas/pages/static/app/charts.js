@@ -44,6 +44,8 @@ export function Chart({ title, about, times, series, format = (value) => String(
         return one.bars ? { ...look, fill: colour(`--hue-${one.hue}`), paths: uPlot.paths.bars({ size: [0.8, 24] }) } : { ...look, fill: `${stroke}14` };
       });
       const values = series.map((one) => one.values);
+      // Half a bar stands on either side of its time.
+      const beside = series.some((one) => one.bars) && times.length > 1 ? (times[1] - times[0]) / 2 : 0;
       if (limit) {
         lines.push({ label: limit.label, stroke: colour("--bad"), width: 1, dash: [6, 5], points: { show: false }, value: () => format(limit.value) });
         values.push(times.map(() => limit.value));
@@ -52,7 +54,7 @@ export function Chart({ title, about, times, series, format = (value) => String(
         width: Math.max(220, box.current.clientWidth), height, padding: [8, 24, 0, 0],
         cursor: { drag: { x: false, y: false }, points: { size: 7 } },
         legend: { live: true },
-        scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, limit ? limit.value * 1.4 : 0, 1e-9) || 1] } },
+        scales: { x: { time: true, range: (_, low, high) => [low - beside, high + beside] }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, limit ? limit.value * 1.4 : 0, 1e-9) || 1] } },
         axes: [{ ...axis, size: 28, values: (_, ticks, __, ___, step) => ticks.map((at) => place(at, step)) }, { ...axis, size: 58, values: (_, ticks) => ticks.map(format) }],
         series: [{ value: (_, value) => (value === null || value === undefined ? "" : time(value)) }, ...lines],
       }, [times, ...values], box.current);

@@ -1,8 +1,8 @@
 // What the pages of a collection share: its head with the ways to its other pages and the downloads, links to entities,
 // and relations with their sentences.
 import { html, useState } from "./html.js";
-import { ask, get, query, save } from "./api.js";
-import { Badge, Dialog, Failure, Loading, complain, number, plural, useAsked } from "./components.js";
+import { download, get, query } from "./api.js";
+import { Badge, Dialog, Failure, Formats, Loading, complain, number, plural, useAsked } from "./components.js";
 import { href } from "./router.js";
 import { Evidence, Terms, value } from "./statements.js";
 
@@ -33,21 +33,16 @@ function Downloads({ id, name, onClose }) {
   const [busy, setBusy] = useState(false);
   const fetch = async (format, suffix) => {
     setBusy(true);
-    try {
-      save(await (await ask(`${base(id)}/export${query({ format })}`, { raw: true, accept: "*/*" })).blob(), `${name}.${suffix}`);
-    } catch (error) {
-      complain(error);
-    } finally {
-      setBusy(false);
-    }
+    await download(`${base(id)}/export${query({ format })}`, `${name}.${suffix}`).catch(complain);
+    setBusy(false);
   };
-  return html`<${Dialog} title="Download the collection" onClose=${onClose}><div class="downloads">${FORMATS.map(([format, label, suffix]) => html`<button type="button" key=${format} disabled=${busy} onClick=${() => fetch(format, suffix)}><span>${label}</span><span class="muted mono small">.${suffix}</span></button>`)}</div><//>`;
+  return html`<${Dialog} title="Download the collection" onClose=${onClose}><${Formats} formats=${FORMATS} isBusy=${busy} onChoose=${fetch} /><//>`;
 }
 
 export function Head({ id, loaded, current, children }) {
   const { collection } = loaded;
   const [downloads, setDownloads] = useState(false);
-  if (loaded.error) return html`<${Failure} error=${loaded.error} />`;
+  if (loaded.error) return html`<h1>This collection cannot be shown</h1><${Failure} error=${loaded.error} /><p><a href="#/collections">To the collections</a></p>`;
   if (!collection) return html`<${Loading} />`;
   return html`<p class="crumbs"><a href="#/collections">Collections</a> / <bdi>${collection.name}</bdi></p>
     <div class="page-head"><div><h1><bdi>${collection.name}</bdi></h1>

@@ -96,15 +96,21 @@ function Sparql({ id, loaded, given }) {
     ${state.found && html`<${Results} id=${id} collection=${loaded.collection} terms=${loaded.terms} found=${state.found} />`}`;
 }
 
+// An answer's words; a number in brackets leads to the sentence of that number.
+const showSentence = (number) => document.getElementById(`sentence-${number}`)?.focus();
+const withCitations = (text, citations) => text.split(/\[(\d+)\]/).map((part, index) =>
+  index % 2 === 0 ? part
+    : Number(part) <= citations.length ? html`<button type="button" class="cite" aria-label=${`Sentence ${part}`} onClick=${() => showSentence(part)}>${part}</button>`
+    : `[${part}]`);
+
 // The sentences that an answer rests on, in the order of its numbers.
-const Citations = ({ citations }) => html`<ol class="citations">${citations.map((one, index) => html`<li key=${index}>
+const Citations = ({ citations }) => html`<ol class="citations">${citations.map((one, index) => html`<li key=${index} id=${`sentence-${index + 1}`} tabindex="-1">
   <blockquote><bdi>${one.text}</bdi></blockquote><span class="source"><bdi>${one.documentName || one.document.slice(7, 15)}</bdi>${one.page ? `, page ${one.page}` : ""}</span>${one.fact && html` <span class="muted small"><bdi>${one.fact}</bdi></span>`}</li>`)}</ol>`;
 
 function Answered({ id, answer: told }) {
   return html`<section class="stack" aria-label="Answer"><div class="card stack">
-      <p class="answer-text" role="status"><bdi>${told.text}</bdi></p>
-      ${!told.isSupported && html`<p class="muted">No sentence of this collection supports an answer.</p>`}
-</div>
+      <p class="answer-text" role="status"><bdi>${withCitations(told.text, told.citations)}</bdi></p>
+      ${!told.isSupported && html`<p class="muted">No sentence of this collection supports an answer.</p>`}</div>
     ${told.citations.length > 0 && html`<section class="card stack" aria-label="Sentences"><h2>It rests on</h2><${Citations} citations=${told.citations} /></section>`}
     ${told.rows.length > 0 && html`<${Table} caption="What was found" columns=${told.columns.map((name, index) => ({ label: name, render: (row) => html`<bdi>${row[index]}</bdi>` }))} rows=${told.rows} />`}
     ${told.sparql && html`<details class="card"><summary>The query that was asked</summary><pre class="mono query">${told.sparql}</pre><p><a class="button small" href=${href(place(id, "sparql"), { query: told.sparql })}>Open it</a></p></details>`}</section>`;

@@ -1,23 +1,35 @@
 // Deciding: pairs that may be one entity, what was decided, and facts that cannot all be true.
 import { html, useLayoutEffect, useState } from "./html.js";
 import { del, get, post, query } from "./api.js";
-import { Badge, complain, Empty, Field, Loading, number, toast, useAsked, when } from "./components.js";
+import { Badge, complain, Empty, Field, Loading, plural, toast, useAsked, when } from "./components.js";
 import { base, EntityLink, Head, may, useCollection } from "./collection_parts.js";
 import { More, usePages } from "./console_parts.js";
 import { addPage } from "./pages.js";
 import { Evidence, Types, value } from "./statements.js";
 
+// What speaks for or against a pair, in words; a kind that is not here is shown as it is called.
+const REASONS = {
+  "name-exact": "they have the same name", "name-alias": "one has a name of the other", "name-middle": "a middle name more or less", "name-initial": "a first name is cut to its letter",
+  "name-acronym": "one is the other in its initials", "name-slip": "their names differ by a slip", "name-none": "their names have nothing in common",
+  "long-word": "the slip is in a long word", "rare-spelling": "hardly anybody spells it so", "same-known": "both are known as the same", "known-differ": "they are known as different things",
+  "same-key": "they share what only one can have", "same-value": "they agree in", "other-value": "they differ in", "other-thing": "they differ in", shared: "both are connected with",
+  "types-disjoint": "nothing is of both their classes", "types-differ": "they are of different classes",
+};
+
+// Details name properties by their IRIs.
+const detailOf = (reason, terms) => reason.detail.split(" ").map((word) => (/^[a-z]+:\/\//i.test(word) ? terms.label(word) : word)).join(" ");
+
 const rounded = (probability) => `${Math.round(probability * 100)} %`;
 
-function Reasons({ reasons }) {
+function Reasons({ reasons, terms }) {
   const strongest = Math.max(1, ...reasons.map((one) => Math.abs(one.weight)));
   return html`<ul class="reasons">${reasons.map((one, index) => html`<li key=${index} class=${one.weight >= 0 ? "for" : "against"}>
     <span class="weight" aria-hidden="true"><span style=${{ width: `${(Math.abs(one.weight) / strongest) * 100}%` }}></span></span>
-    <span><strong>${one.weight >= 0 ? "For" : "Against"}:</strong> ${one.kind.replaceAll(/[_-]/g, " ")}${one.detail && html` <bdi class="muted">${one.detail}</bdi>`}</span></li>`)}</ul>`;
+    <span><strong>${one.weight >= 0 ? "For" : "Against"}:</strong> ${REASONS[one.kind] ?? one.kind.replaceAll(/[_-]/g, " ")}${one.detail && html` <bdi class="muted">${detailOf(one, terms)}</bdi>`}</span></li>`)}</ul>`;
 }
 
 const Side = ({ id, entity, terms }) => html`<div class="twin"><h2><${EntityLink} id=${id} entity=${entity} terms=${terms} /></h2><p class="row tight"><${Types} entity=${entity} terms=${terms} /></p>
-  ${entity.aliases.length > 0 && html`<p class="small">Also <bdi>${entity.aliases.join(", ")}</bdi></p>`}<p class="muted small">${number(entity.documents)} ${entity.documents === 1 ? "document" : "documents"}</p></div>`;
+  ${entity.aliases.length > 0 && html`<p class="small">Also <bdi>${entity.aliases.join(", ")}</bdi></p>`}<p class="muted small">${plural(entity.documents, "document")}</p></div>`;
 
 function PairCard({ id, pair, terms, mayDecide, onDecided, first }) {
   const [reason, setReason] = useState("");
@@ -47,8 +59,8 @@ function PairCard({ id, pair, terms, mayDecide, onDecided, first }) {
     return () => removeEventListener("keydown", hear);
   }, [first, pair, reason]);
   return html`<article class="card twins" aria-label=${`${pair.a.name} and ${pair.b.name}`}>
-    <div class="twins-sides"><${Side} id=${id} entity=${pair.a} terms=${terms} /><div class="chance"><strong>${rounded(pair.probability)}</strong><span class="muted small">likely one</span></div><${Side} id=${id} entity=${pair.b} terms=${terms} /></div>
-    <${Reasons} reasons=${pair.reasons} />
+    <div class="twins-sides"><${Side} id=${id} entity=${pair.a} terms=${terms} /><div class="chance"><strong>${rounded(pair.probability)}</strong><span class="muted small">likely the same</span></div><${Side} id=${id} entity=${pair.b} terms=${terms} /></div>
+    <${Reasons} reasons=${pair.reasons} terms=${terms} />
     ${mayDecide && html`<div class="decide"><${Field} label="Reason"><input value=${reason} maxlength="1000" onInput=${(event) => setReason(event.target.value)} placeholder="Why, for those who come later" /><//>
       <button type="button" class="primary" disabled=${busy} onClick=${() => decide("same")}>Same${first ? html` <kbd>s</kbd>` : ""}</button>
       <button type="button" disabled=${busy} onClick=${() => decide("different")}>Different${first ? html` <kbd>d</kbd>` : ""}</button></div>`}

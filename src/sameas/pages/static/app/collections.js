@@ -1,7 +1,7 @@
 // Collections: which there are, making one, and the documents of one with how they stand.
 import { html, useEffect, useState } from "./html.js";
 import { ask, get, post, query } from "./api.js";
-import { Badge, complain, Dialog, Empty, Failure, Field, Loading, number, plural, Status, Table, toast, useAsked, when } from "./components.js";
+import { Badge, complain, Dialog, Empty, Failure, Field, hasFiles, Loading, localName, number, plural, Status, Table, toast, useAsked, when } from "./components.js";
 import { base, Head, may, place, useCollection } from "./collection_parts.js";
 import { More, Stat, Stats, usePages } from "./console_parts.js";
 import { addPage } from "./pages.js";
@@ -28,8 +28,10 @@ function Create({ onClose }) {
     }
   };
   return html`<${Dialog} title="New collection" onClose=${onClose}><form class="stack" onSubmit=${make}>
-    <${Field} label="Name"><input required maxlength="128" pattern="[A-Za-z0-9][A-Za-z0-9._ \\-]*" title="Letters, digits, blanks, dots, dashes" value=${name} onInput=${(event) => setName(event.target.value)} placeholder="press-2026" /><//>
-    <${Field} label="Ontology" hint="What its graph will be true to."><select value=${chosen} onChange=${(event) => setChosen(event.target.value)}>${known.map((one) => html`<option key=${one.id} value=${one.id}>${one.label || one.names[0] || one.id}</option>`)}</select><//>
+    <${Field} label="Name" hint="Letters from A to Z, digits, blanks, dots and dashes."><input required maxlength="128" pattern="[A-Za-z0-9][A-Za-z0-9._ \\-]*"
+      title="Letters, digits, blanks, dots, dashes" value=${name} onInput=${(event) => setName(event.target.value)} placeholder="press-2026" /><//>
+    <${Field} label="Ontology" hint="What its graph will be true to."><select value=${chosen} onChange=${(event) => setChosen(event.target.value)}>
+      ${known.map((one) => html`<option key=${one.id} value=${one.id}>${one.label || one.names[0] || one.id}</option>`)}</select><//>
     <${Failure} error=${error || ontologies.error} />
     <div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="submit" class="primary" disabled=${!name.trim() || !known.length}>Make it</button></div></form><//>`;
 }
@@ -44,10 +46,11 @@ function Collections() {
     <div class="page-head"><div><h1>Collections</h1><p>Many documents, one graph: what nine documents name is one entity, with nine places that say so.</p></div>
       <button type="button" class="primary" onClick=${() => setMaking(true)}>New collection…</button></div>
     ${pages.loading && !pages.rows.length && html`<${Loading} />`}
-    ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No collection yet" action=${html`<button type="button" class="primary" onClick=${() => setMaking(true)}>Make the first</button>`}>Give it a name and an ontology, then drop documents on it.<//>`}
+    ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No collection yet"
+      action=${html`<button type="button" class="primary" onClick=${() => setMaking(true)}>Make the first</button>`}>Give it a name and an ontology, then drop documents on it.<//>`}
     <ul class="cards plain">${pages.rows.map((one) => html`<li key=${one.id}><a class="card collection-card" href=${href(place(one.id))}>
-      <h2><bdi>${one.name}</bdi></h2><p class="muted small mono">${one.ontologyId}</p>
-      <dl><div><dt>documents</dt><dd>${number(one.documents)}</dd></div><div><dt>entities</dt><dd>${number(one.entities)}</dd></div><div><dt>relations read</dt><dd>${number(one.claims)}</dd></div></dl>
+      <h2><bdi>${one.name}</bdi></h2><p class="muted small" title=${one.ontologyId}>Ontology ${localName(one.ontologyId)}</p>
+      <dl><div><dt>documents</dt><dd>${number(one.documents)}</dd></div><div><dt>entities</dt><dd>${number(one.entities)}</dd></div><div><dt>relations</dt><dd>${number(one.claims)}</dd></div></dl>
       <p class="row tight"><${Badge} kind="info">${one.role}<//><span class="muted small">since ${when(one.createdAt)}</span></p></a></li>`)}</ul>
     <${More} pages=${pages} />
     ${making && html`<${Create} onClose=${() => setMaking(false)} />`}
@@ -81,9 +84,10 @@ function Add({ id, onAdded }) {
       setBusy(false);
     }
   };
-  return html`<div class=${`drop-files ${over ? "over" : ""}`} onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)}
+  return html`<div class=${`drop-files ${over ? "over" : ""}`} onDragOver=${(event) => { event.preventDefault(); setOver(hasFiles(event)); }} onDragLeave=${() => setOver(false)}
       onDrop=${(event) => { event.preventDefault(); setOver(false); add(event.dataTransfer.files); }}>
-    <label class="button">${busy ? "Sending…" : "Add documents…"}<input class="hidden" type="file" multiple disabled=${busy} accept=".txt,.md,.html,.htm,.pdf,.docx" onChange=${(event) => { add(event.target.files); event.target.value = ""; }} /></label>
+    <label class="button">${busy ? "Sending…" : "Add documents…"}<input class="hidden" type="file" multiple disabled=${busy}
+      accept=".txt,.md,.html,.htm,.pdf,.docx" onChange=${(event) => { add(event.target.files); event.target.value = ""; }} /></label>
     <span class="muted">or drop them here: text, Markdown, HTML, PDF, DOCX</span></div>`;
 }
 
@@ -133,13 +137,15 @@ function Documents({ params, query: now }) {
   ];
   return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="" />
     ${collection && html`
-      ${sync.data && html`<${Stats} label="How they stand">${STATUSES.map((one) => html`<${Stat} key=${one} label=${one} value=${number(sync.data[one])} kind=${one === "failed" && sync.data[one] ? "warn" : ""} />`)}<//>`}
+      ${sync.data && html`<${Stats} label="How they stand">${STATUSES.map((one) =>
+        html`<${Stat} key=${one} label=${one} value=${number(sync.data[one])} kind=${one === "failed" && sync.data[one] ? "warn" : ""} />`)}<//>`}
       ${waiting > 0 && html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span>${plural(waiting, "document")} being read…</p>`}
       ${mayAdd && html`<${Add} id=${id} onAdded=${look} />`}
-      <div class="row"><${Field} label="Status"><select value=${now.status || ""} onChange=${(event) => refine({ status: event.target.value })}><option value="">Any</option>${STATUSES.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select><//>
+      <div class="row"><${Field} label="Status"><select value=${now.status || ""} onChange=${(event) => refine({ status: event.target.value })}>
+          <option value="">Any</option>${STATUSES.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select><//>
         ${mayAdd && sync.data?.failed > 0 && html`<button type="button" onClick=${retry}>Read the failed again</button>`}</div>
       ${pages.loading && !pages.rows.length ? html`<${Loading} />` : !pages.error && html`<${Table} caption="Documents" columns=${columns} rows=${pages.rows} rowKey=${(one) => one.digest || one.names[0]?.name}
-        empty=${now.status ? "No document stands so." : "No document yet: drop some above."} />`}
+        empty=${now.status ? "No document has this status." : "No document yet: drop some above."} />`}
       <${More} pages=${pages} />`}
   </div>`;
 }

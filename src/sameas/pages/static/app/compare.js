@@ -2,16 +2,19 @@
 // colours. Entities are the same where name and class are; relations where their words are.
 import { html, useMemo, useState } from "./html.js";
 import { get } from "./api.js";
-import { Badge, Empty, Failure, Field, Loading, Tabs, number, plural, useAsked } from "./components.js";
+import { Badge, Empty, Failure, Field, Loading, Tabs, number, plural, toggled, useAsked } from "./components.js";
 import { GraphModel } from "./graph_model.js";
+import { Fact } from "./list_pane.js";
 import { addPage } from "./pages.js";
 import { href, refine } from "./router.js";
 
 const plain = (text) => text.trim().toLocaleLowerCase();
 
-export function difference(left, right) {
-  const entities = (model) => new Map(model.entities.map((entity) => [`${plain(entity.name)} ${[...entity.types].sort().join(" ")}`, { model, entity }]));
-  const relations = (model) => new Map(model.relations.map((relation) => [[model.name(relation.subject), relation.predicate, model.objectName(relation)].map(plain).join("\n"), { model, relation }]));
+function difference(left, right) {
+  const entities = (model) => new Map(model.entities.map((entity) =>
+    [`${plain(entity.name)} ${[...entity.types].sort().join(" ")}`, { model, entity }]));
+  const relations = (model) => new Map(model.relations.map((relation) =>
+    [[model.name(relation.subject), relation.predicate, model.objectName(relation)].map(plain).join("\n"), { model, relation }]));
   const compared = (one, other) => ({
     gone: [...one].filter(([key]) => !other.has(key)).map(([, value]) => value),
     added: [...other].filter(([key]) => !one.has(key)).map(([, value]) => value),
@@ -20,43 +23,84 @@ export function difference(left, right) {
   return { entities: compared(entities(left), entities(right)), relations: compared(relations(left), relations(right)) };
 }
 
+// What `side` says of a row: its sign, its name on the button, and the words for those who cannot see the colour.
 const SIDES = [["gone", "−", "Only on the left"], ["added", "+", "Only on the right"], ["same", "=", "In both"]];
+const MOST = 1000;
 
 function Difference({ parts, show, empty }) {
   const [hidden, setHidden] = useState(new Set(["same"]));
-  const toggle = (side) => setHidden((now) => { const next = new Set(now); if (!next.delete(side)) next.add(side); return next; });
-  const rows = SIDES.filter(([side]) => !hidden.has(side)).flatMap(([side, sign]) => parts[side].slice(0, 1000).map((one) => ({ side, sign, one })));
-  return html`<div class="row">${SIDES.map(([side, sign, label]) => html`<button type="button" key=${side} class="small" aria-pressed=${!hidden.has(side)} onClick=${() => toggle(side)}><span class=${`sign sign-${side}`}>${sign}</span> ${label} <span class="count">${number(parts[side].length)}</span></button>`)}</div>
-    ${rows.length ? html`<ul class="list difference">${rows.map(({ side, sign, one }) => html`<li class=${`side-${side}`}><span class=${`sign sign-${side}`} aria-hidden="true">${sign}</span><span class="hidden">${side === "gone" ? "only on the left: " : side === "added" ? "only on the right: " : "in both: "}</span>${show(one)}</li>`)}</ul>` : html`<${Empty}>${empty}<//>`}`;
+  const rows = SIDES.filter(([side]) => !hidden.has(side))
+    .flatMap(([side, sign, label]) => parts[side].slice(0, MOST).map((one) => ({ side, sign, label, one })));
+  return html`<div class="row">${SIDES.map(([side, sign, label]) => html`<button type="button" key=${side} class="small"
+      aria-pressed=${!hidden.has(side)} onClick=${() => setHidden(toggled(hidden, side))}>
+      <span class=${`sign sign-${side}`}>${sign}</span> ${label} <span class="count">${number(parts[side].length)}</span></button>`)}</div>
+    ${rows.length === 0 && html`<${Empty}>${empty}<//>`}
+    ${rows.length > 0 && html`<ul class="list difference">${rows.map(({ side, sign, label, one }) => html`<li class=${`side-${side}`}>
+      <span class=${`sign sign-${side}`} aria-hidden="true">${sign}</span><span class="hidden">${label}: </span>${show(one)}</li>`)}</ul>`}`;
 }
 
-function Side({ label, name, runs, query }) {
+function RunOption({ run, isChosen }) {
+  const { idempotencyKey } = run;
+  const parts = [run.document || "a text", run.extractor.name, run.ontologyNames?.[0], run.startedAt.slice(0, 16).replace("T", " "), idempotencyKey.slice(7, 15)];
+  return html`<option value=${idempotencyKey} selected=${isChosen}>${parts.filter(Boolean).join(" · ")}</option>`;
+}
+
+// `other` is the run of the other side: runs of its text come first.
+function Side({ label, name, runs, query, other }) {
   const key = query[name] ?? "", version = query[`${name}Version`] ?? "reviewed";
-  return html`<div class="card stack"><${Field} label=${label}><select value=${key} onChange=${(event) => refine({ [name]: event.target.value })}><option value="">Choose a run</option>
-      ${runs.map((run) => html`<option key=${run.idempotencyKey} value=${run.idempotencyKey} selected=${run.idempotencyKey === key}>${run.document || "a text"} · ${run.extractor.name} · ${run.ontologyNames?.[0] ?? ""} · ${run.startedAt.slice(0, 16).replace("T", " ")} · ${run.idempotencyKey.slice(7, 15)}</option>`)}
+  const options = (list) => list.map((run) => html`<${RunOption} key=${run.idempotencyKey} run=${run} isChosen=${run.idempotencyKey === key} />`);
+  const near = runs.filter((run) => run.textHash === other?.textHash);
+  const set = (field) => (event) => refine({ [field]: event.target.value });
+  return html`<div class="card side"><${Field} label=${label}><select value=${key} onChange=${set(name)}><option value="">Choose a run</option>
+      ${near.length ? html`<optgroup label="Of the same text">${options(near)}</optgroup><optgroup label="Of other texts">${options(runs.filter((run) => !near.includes(run)))}</optgroup>` : options(runs)}
       ${key && !runs.some((run) => run.idempotencyKey === key) && html`<option key=${key} value=${key} selected>${key.slice(0, 19)}</option>`}</select><//>
-    <${Field} label="Version"><select value=${version} onChange=${(event) => refine({ [`${name}Version`]: event.target.value })}><option value="reviewed">as reviewed</option><option value="found">as found</option></select><//>
-    ${key && html`<a href=${href(`/studio/${key}`, { version: version === "found" ? "found" : "" })}>Open it</a>`}</div>`;
+    <${Field} label="Version"><select value=${version} onChange=${set(`${name}Version`)}>
+      <option value="reviewed">as reviewed</option><option value="found">as found</option></select><//>
+    ${key && html`<a class="button" href=${href(`/studio/${key}`, { version: version === "found" ? "found" : "" })}>Open</a>`}</div>`;
+}
+
+const FactRow = ({ model, relation }) => html`<${Fact} model=${model} relation=${relation} />`;
+const EntityRow = ({ model, entity }) => html`<span><bdi>${entity.name}</bdi>
+  <span class="muted"> ${entity.types.map((type) => model.label(type)).join(", ")}</span></span>`;
+
+function share({ gone, added, same }) {
+  const all = gone.length + added.length + same.length;
+  return all ? `${Math.round((100 * same.length) / all)} % the same` : "none";
+}
+
+const changes = ({ gone, added }) => number(gone.length + added.length);
+
+function Result({ parts, isSameText, query }) {
+  const { relations, entities } = parts;
+  const tab = query.tab === "entities" ? "entities" : "relations";
+  const tabs = [{ id: "relations", label: "Relations", count: changes(relations) }, { id: "entities", label: "Entities", count: changes(entities) }];
+  return html`<p class="summary"><${Badge} kind="bad">− ${plural(relations.gone.length, "relation")}<//>
+      <${Badge} kind="good">+ ${plural(relations.added.length, "relation")}<//>
+      <${Badge}>= ${plural(relations.same.length, "relation")}<//>
+      <span class="muted">${share(relations)}; entities: ${share(entities)}</span></p>
+    ${!isSameText && html`<p class="muted">The two texts are not the same.</p>`}
+    <${Tabs} label="What is compared" name="compare" current=${tab} onChange=${(id) => refine({ tab: id })} tabs=${tabs}>
+      ${tab === "relations"
+        ? html`<${Difference} key="relations" parts=${relations} empty="The relations are the same." show=${FactRow} />`
+        : html`<${Difference} key="entities" parts=${entities} empty="The entities are the same." show=${EntityRow} />`}<//>`;
 }
 
 function Compare({ query }) {
   const runs = useAsked(() => get("/api/v1/runs?limit=100"), []);
-  const view = (name) => query[name] ? get(`/api/v1/runs/${query[name]}/view?version=${query[`${name}Version`] ?? "reviewed"}`) : null;
-  const left = useAsked(() => view("left"), [query.left, query.leftVersion]);
-  const right = useAsked(() => view("right"), [query.right, query.rightVersion]);
+  const view = (key, version = "reviewed") => key ? get(`/api/v1/runs/${key}/view?version=${version}`) : null;
+  const left = useAsked(() => view(query.left, query.leftVersion), [query.left, query.leftVersion]);
+  const right = useAsked(() => view(query.right, query.rightVersion), [query.right, query.rightVersion]);
   const parts = useMemo(() => left.data && right.data && difference(new GraphModel(left.data), new GraphModel(right.data)), [left.data, right.data]);
-  const tab = query.tab === "entities" ? "entities" : "relations";
-  const share = (one) => { const all = one.gone.length + one.added.length + one.same.length; return all ? `${Math.round((100 * one.same.length) / all)} % the same` : "nothing"; };
+  const list = runs.data?.runs ?? [];
+  const isLoading = left.loading || right.loading;
   return html`<div class="page stack"><div class="page-head"><div><h1>Compare</h1><p>Two models, prompts, ontologies or versions of the same text.</p></div></div>
-    <div class="pair"><${Side} label="Left" name="left" runs=${runs.data?.runs ?? []} query=${query} /><${Side} label="Right" name="right" runs=${runs.data?.runs ?? []} query=${query} /></div>
+    <div class="sides"><${Side} label="Left" name="left" runs=${list} query=${query} other=${right.data?.run} />
+      <${Side} label="Right" name="right" runs=${list} query=${query} other=${left.data?.run} /></div>
     <${Failure} error=${runs.error ?? left.error ?? right.error} />
-    ${(left.loading || right.loading) && query.left && query.right && html`<${Loading} what="Comparing" />`}
-    ${!parts && !left.loading && !right.loading && html`<${Empty} title="Choose two">The difference shows here.<//>`}
-    ${parts && html`<p class="summary"><${Badge} kind="bad">− ${plural(parts.relations.gone.length, "relation")}<//> <${Badge} kind="good">+ ${plural(parts.relations.added.length, "relation")}<//> <${Badge}>= ${plural(parts.relations.same.length, "relation")}<//> <span class="muted">${share(parts.relations)}; entities: ${share(parts.entities)}</span></p>
-      ${left.data.run.textHash !== right.data.run.textHash && html`<p class="muted">The two texts are not the same.</p>`}
-      <${Tabs} label="What is compared" name="compare" current=${tab} onChange=${(id) => refine({ tab: id })} tabs=${[{ id: "relations", label: "Relations", count: number(parts.relations.gone.length + parts.relations.added.length) }, { id: "entities", label: "Entities", count: number(parts.entities.gone.length + parts.entities.added.length) }]}>
-        ${tab === "relations" ? html`<${Difference} key="relations" parts=${parts.relations} empty="The relations are the same." show=${({ model, relation }) => html`<span class="fact"><bdi>${model.name(relation.subject)}</bdi> <span class="predicate">${model.label(relation.predicate)}</span> <bdi>${model.objectName(relation)}</bdi></span>`} />`
-          : html`<${Difference} key="entities" parts=${parts.entities} empty="The entities are the same." show=${({ model, entity }) => html`<span><bdi>${entity.name}</bdi> <span class="muted">${entity.types.map((type) => model.label(type)).join(", ")}</span></span>`} />`}<//>`}
+    ${isLoading && query.left && query.right && html`<${Loading} what="Comparing" />`}
+    ${!parts && !isLoading && html`<${Empty} title=${query.left || query.right ? "Choose the other run" : "Choose two runs"}>
+      Here stands what only one of them has. A run as found against the same run as reviewed shows what reviewers changed.<//>`}
+    ${parts && html`<${Result} parts=${parts} isSameText=${left.data.run.textHash === right.data.run.textHash} query=${query} />`}
   </div>`;
 }
 

@@ -10,14 +10,14 @@ const STATUS = { complete: "good", running: "info", pending: "info", partial: "w
 export const Status = ({ status }) => html`<${Badge} kind=${STATUS[status] || "plain"}>${status}<//>`;
 
 // A table with a caption for those who cannot see it. Columns: { key, label, render?, number? }.
-export function Table({ caption, columns, rows, rowKey = (row, index) => index, onRow, empty = "Nothing here yet." }) {
+export function Table({ caption, columns, rows, rowKey = (row, index) => index, empty = "Nothing here yet." }) {
   if (!rows.length) return html`<${Empty}>${empty}<//>`;
   return html`<div class="table-frame" role="region" aria-label=${caption} tabindex="0">
     <table>
       <caption class="hidden">${caption}</caption>
       <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "number" : ""}>${column.label}</th>`)}</tr></thead>
       <tbody>
-        ${rows.map((row, index) => html`<tr key=${rowKey(row, index)} onClick=${onRow ? () => onRow(row) : undefined} class=${onRow ? "choosable" : ""}>
+        ${rows.map((row, index) => html`<tr key=${rowKey(row, index)}>
           ${columns.map((column) => html`<td class=${column.number ? "number" : ""}>${column.render ? column.render(row) : row[column.key]}</td>`)}
         </tr>`)}
       </tbody>
@@ -35,6 +35,10 @@ export const Notice = ({ kind = "info", title, children }) => html`<div class=${
 </div>`;
 export const Failure = ({ error }) => error && html`<${Notice} kind="bad" title="That did not work">${error.message}<//>`;
 
+// A page that cannot be shown.
+export const Unavailable = ({ title, error, children }) => html`<div class="page stack"><h1>${title}</h1><${Failure} error=${error} />
+  <p>${children ?? html`<a href="#/">To the start</a>`}</p></div>`;
+
 export const Loading = ({ what = "Loading" }) => html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span>${what}…</p>`;
 
 // A modal; the browser itself keeps the focus inside and gives it back.
@@ -43,6 +47,8 @@ export function Dialog({ title, onClose, children, actions, wide = false }) {
   useLayoutEffect(() => {
     const opened = box.current;
     if (!opened.open) opened.showModal();
+    // What it was opened for, and not the way out, which comes first.
+    opened.querySelector(".dialog-body :is(input, select, textarea, button)")?.focus();
     return () => opened.close();
   }, []);
   return html`<dialog ref=${box} class=${wide ? "wide" : ""} aria-label=${title}
@@ -74,14 +80,28 @@ export function Tabs({ label, tabs, current, onChange, children, name = "tabs" }
   </div>`;
 }
 
+// What can be downloaded: [id, label, suffix].
+export const Formats = ({ formats, isBusy, onChoose }) => html`<div class="downloads">${formats.map(([format, label, suffix]) =>
+  html`<button type="button" key=${format} disabled=${isBusy} onClick=${() => onChoose(format, suffix)}>
+    <span>${label}</span><span class="muted mono small">.${suffix}</span></button>`)}</div>`;
+
 export const Field = ({ label, hint, children }) => html`<label class="field"><span class="label">${label}</span>${children}${hint && html`<span class="hint">${hint}</span>`}</label>`;
 
 // Something to read later: shortened, whole in its title, copied by a click.
 export const Key = ({ value, length = 12 }) => {
   const short = value.replace(/^sha256-/, "").slice(0, length);
-  return html`<button type="button" class="key" title=${`Copy ${value}`}
-    onClick=${(event) => { event.stopPropagation(); navigator.clipboard?.writeText(value).then(() => toast("Copied.")); }}>${short}</button>`;
+  return html`<button type="button" class="key" title=${`Copy ${value}`} onClick=${() => copy(value, "Copied.")}>${short}</button>`;
 };
+
+export async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(done);
+  } catch {
+    // Browsers lend the clipboard to safe origins only: then it is there to be copied by hand.
+    toast(text, { seconds: 20 });
+  }
+}
 
 const toasts = createStore([]);
 let told = 0;
@@ -102,23 +122,45 @@ export function Toasts() {
   </div>`;
 }
 
-// What a request gives: { data, error, loading, reload }. It is asked again when `keys` change.
+const AGAIN_AFTER = 2000;
+const isUnreached = (error) => error?.status === 0;
+
+// What a request gives: { data, error, loading, reload }. It is asked again when `keys` change, and as long as the
+// service does not answer: what was there stays meanwhile.
 export function useAsked(load, keys) {
   const [state, setState] = useState({ data: null, error: null, loading: true });
-  const turn = useRef(0);
+  const turn = useRef(0), again = useRef(null);
   const run = () => {
     const mine = ++turn.current;
-    setState((now) => ({ ...now, loading: true, error: null }));
+    const ifMine = (act) => (given) => mine === turn.current && act(given);
+    clearTimeout(again.current);
+    setState((now) => ({ ...now, loading: true, error: isUnreached(now.error) ? now.error : null }));
     return Promise.resolve().then(load).then(
-      (data) => mine === turn.current && setState({ data, error: null, loading: false }),
-      (error) => mine === turn.current && setState({ data: null, error, loading: false }),
+      ifMine((data) => setState({ data, error: null, loading: false })),
+      ifMine((error) => {
+        setState((now) => ({ data: isUnreached(error) ? now.data : null, error, loading: false }));
+        if (isUnreached(error)) again.current = setTimeout(run, AGAIN_AFTER);
+      }),
     );
   };
   useEffect(() => {
     run();
-    return () => { turn.current += 1; };
+    return () => {
+      turn.current += 1;
+      clearTimeout(again.current);
+    };
   }, keys);
   return { ...state, reload: run };
+}
+
+// Whether files are being dragged, and not words.
+export const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+
+// The set without the item, or with it where it was not there.
+export function toggled(set, item) {
+  const next = new Set(set);
+  if (!next.delete(item)) next.add(item);
+  return next;
 }
 
 export const number = (value) => new Intl.NumberFormat("en").format(value);

@@ -1,4 +1,7 @@
 // The API's own page: swagger-ui on the document that the service makes of its routes.
+const paint = () => document.documentElement.classList.toggle("dark-mode", document.documentElement.dataset.theme === "dark");
+addEventListener("themechange", paint);
+paint();
 window.SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#api",

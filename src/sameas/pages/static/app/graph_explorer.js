@@ -37,15 +37,21 @@ class Sight {
 
 function Chosen({ source, sight, chosen, onOpen, onRelation }) {
   if (!chosen) return html`<${Empty} title="Nothing chosen">Choose an entity on the canvas or in the list: what it is connected with appears. Choose a relation to see its sentences.<//>`;
-  if (chosen.predicate) return html`<article class="stack"><h2><bdi>${chosen.subjectName}</bdi> <span class="said">${sight.label(chosen.predicate)}</span> <bdi>${sight.objectName(chosen)}</bdi></h2><${Evidence} evidence=${chosen.evidence} documents=${chosen.documents} /></article>`;
+  if (chosen.predicate) return html`<article class="stack"><h2><${Said} sight=${sight} one=${chosen} /></h2>
+    <${Evidence} evidence=${chosen.evidence} documents=${chosen.documents} /></article>`;
   const entity = sight.byId.get(chosen.id) ?? chosen;
   const relations = source.relationsOf?.(entity.id) ?? sight.shown.relations.filter((one) => one.subject === entity.id || one.object === entity.id);
   const address = source.pageOf?.(entity.id);
   return html`<article class="stack"><div><h2><bdi>${entity.name}</bdi></h2><p class="row tight"><${Types} entity=${entity} terms=${sight.terms} /></p>
       ${entity.aliases?.length > 0 && html`<p class="muted small">Also <bdi>${entity.aliases.join(", ")}</bdi></p>`}</div>
-    <div class="row">${address && html`<a class="button small primary" href=${address}>All relations</a>`}${!sight.opened.has(entity.id) && html`<button type="button" class="small" onClick=${() => onOpen(entity)}>Open</button>`}</div>
-    <ul class="plain lines">${relations.map((one, index) => html`<li key=${index}><button type="button" class="quiet small line" title="See its sentences" onClick=${() => onRelation(one)}>${one.subject === entity.id ? "" : html`<bdi>${one.subjectName}</bdi> `}<span class="said">${sight.label(one.predicate)}</span> ${one.object === entity.id ? "" : html`<bdi>${sight.objectName(one)}</bdi>`}</button></li>`)}</ul></article>`;
+    <div class="row">${address && html`<a class="button small primary" href=${address}>All relations</a>`}
+      ${!sight.opened.has(entity.id) && html`<button type="button" class="small" onClick=${() => onOpen(entity)}>Open</button>`}</div>
+    <ul class="plain lines">${relations.map((one, index) => html`<li key=${index}>
+      <button type="button" class="quiet small line" title="See its sentences" onClick=${() => onRelation(one)}><${Said} sight=${sight} one=${one} of=${entity.id} /></button></li>`)}</ul></article>`;
 }
+
+// A relation in words, without the entity that is looked at.
+const Said = ({ sight, one, of = null }) => html`${one.subject !== of && html`<bdi>${one.subjectName}</bdi> `}<span class="said">${sight.label(one.predicate)}</span> ${one.object !== of && html`<bdi>${sight.objectName(one)}</bdi>`}`;
 
 const NONE = new Set();
 
@@ -90,11 +96,16 @@ export function GraphExplorer({ source, terms, total, query }) {
       <${Field} label="Start from"><input type="search" value=${typed} onInput=${(event) => setTyped(event.target.value)} placeholder="A name; nothing for the most connected" /><//>
       <button type="submit" class="primary">Show</button></form>
     ${busy && !sight && html`<${Loading} />`}
-    ${sight && !sight.byId.size && (query.q ? html`<${Empty} title="No entity has a name like that">Try a part of the name, or leave the field empty to begin with the most connected.<//>` : html`<${Empty} title="Nothing to draw yet">Add documents first: the graph grows as they are read.<//>`)}
+    ${sight && !sight.byId.size && (query.q
+      ? html`<${Empty} title="No entity has a name like that">Try a part of the name, or leave the field empty to begin with the most connected.<//>`
+      : html`<${Empty} title="Nothing to draw yet">Add documents first: the graph grows as they are read.<//>`)}
     ${sight && sight.byId.size > 0 && html`<div class="graph-frame">
-      <div class="graph-canvas card"><${GraphPane} model=${sight} shown=${sight.shown} hot=${hot} hotRelation=${chosen?.predicate ? chosen : null} onEntity=${choose} onRelation=${setChosen} /></div>
+      <div class="graph-canvas card"><${GraphPane} model=${sight} shown=${sight.shown} hot=${hot}
+        hotRelation=${chosen?.predicate ? chosen : null} onEntity=${choose} onRelation=${setChosen} /></div>
       <aside class="graph-side card" aria-label="What is chosen"><${Chosen} source=${source} sight=${sight} chosen=${chosen} onOpen=${choose} onRelation=${setChosen} />
         ${left > 0 && html`<p class="muted small">${plural(left, "further relation")} ${source.pageOf ? "on its own page" : "in the list above"}.</p>`}</aside></div>
     <details class="card" open><summary>${plural(sight.byId.size, "entity", "entities")} and ${plural(sight.statements.size, "relation")} shown, of ${plural(total, "entity", "entities")}</summary>
-      <ul class="things">${sight.shown.entities.map((one) => html`<li key=${one.id}><button type="button" class="quiet small" aria-pressed=${chosen?.id === one.id} onClick=${() => choose(one)}><span class=${`hue-dot hue-${terms.hue(one)}`} aria-hidden="true"></span><bdi>${one.name}</bdi></button></li>`)}</ul></details>`}`;
+      <ul class="things">${sight.shown.entities.map((one) => html`<li key=${one.id}>
+        <button type="button" class="quiet small" aria-pressed=${chosen?.id === one.id} onClick=${() => choose(one)}>
+          <span class=${`hue-dot hue-${terms.hue(one)}`} aria-hidden="true"></span><bdi>${one.name}</bdi></button></li>`)}</ul></details>`}`;
 }

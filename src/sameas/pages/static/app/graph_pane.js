@@ -28,28 +28,35 @@ function gravity() {
   return pull;
 }
 
+const radiusOf = (node) => (node.value ? 3 : 3 + 2.2 * node.size);
+
 const LABEL = 11;
 const MOST_LABELS = 150;
 
 // Names below, above or beside their things, the chosen and the best connected first; a name that would lie upon another
 // is left out until there is room.
-function drawLabels(canvas, scale, nodes, { hot, paint, fits }) {
+function drawLabels(canvas, scale, nodes, { hot, paint, fits, from, to }) {
   const size = Math.max(LABEL / scale, 2.5), gap = 2 / scale, taken = [];
   const isFree = (box) => taken.every((one) => box.x >= one.x + one.w || one.x >= box.x + box.w || box.y >= one.y + one.h || one.y >= box.y + box.h);
   const few = nodes.length <= LABELS_UP_TO ? nodes : [];
-  const isClear = (box, own) => few.every((node) => node === own || node.x < box.x || node.x > box.x + box.w || node.y < box.y || node.y > box.y + box.h);
+  const isClear = (box, own) => few.every((node) => {
+    const radius = radiusOf(node);
+    return node === own || node.x + radius < box.x || node.x - radius > box.x + box.w || node.y + radius < box.y || node.y - radius > box.y + box.h;
+  });
   const wanted = nodes.filter((node) => hot.has(node.id) || fits(node))
     .sort((one, other) => hot.has(other.id) - hot.has(one.id) || other.size - one.size);
   canvas.textAlign = "left";
   canvas.textBaseline = "top";
   for (const node of wanted) {
     if (taken.length >= MOST_LABELS) break;
-    const chosen = hot.has(node.id), radius = 3 + 2.2 * node.size;
+    const chosen = hot.has(node.id), radius = radiusOf(node);
     const label = node.name.length > 32 ? `${node.name.slice(0, 31)}…` : node.name;
     canvas.font = `${chosen ? 650 : 500} ${size}px ${paint.font}`;
     const w = canvas.measureText(label).width, h = size * 1.15;
-    const places = [[-w / 2, radius + gap], [-w / 2, -radius - gap - h], [radius + gap, -h / 2], [-radius - gap - w, -h / 2]]
-      .map(([x, y]) => ({ x: node.x + x, y: node.y + y, w, h }));
+    // Above and below it may stand to one side, so that the edge does not cut it.
+    const middle = Math.max(from.x, Math.min(node.x - w / 2, to.x - w));
+    const places = [[middle, node.y + radius + gap], [middle, node.y - radius - gap - h], [node.x + radius + gap, node.y - h / 2], [node.x - radius - gap - w, node.y - h / 2]]
+      .map(([x, y]) => ({ x, y, w, h }));
     const box = places.find((one) => isFree(one) && isClear(one, node)) ?? places.find(isFree) ?? (chosen ? places[0] : null);
     if (!box) continue;
     taken.push(box);
@@ -121,10 +128,10 @@ export function GraphPane({ model, shown, hot, hotRelation, onEntity, onRelation
       .linkDirectionalArrowRelPos(0.92)
       .nodeCanvasObject((node, canvas, scale) => {
         const chosen = state.current.hot.has(node.id);
-        const radius = 3 + 2.2 * node.size;
+        const radius = radiusOf(node);
         canvas.fillStyle = paint.strong[node.hue];
         canvas.beginPath();
-        if (node.value) canvas.rect(node.x - 3, node.y - 3, 6, 6);
+        if (node.value) canvas.rect(node.x - radius, node.y - radius, 2 * radius, 2 * radius);
         else canvas.arc(node.x, node.y, radius, 0, 2 * Math.PI);
         canvas.fill();
         if (chosen) {
@@ -137,12 +144,12 @@ export function GraphPane({ model, shown, hot, hotRelation, onEntity, onRelation
         const from = chart.screen2GraphCoords(0, 0), to = chart.screen2GraphCoords(element.clientWidth, element.clientHeight);
         const isSeen = (node) => node.x > from.x && node.x < to.x && node.y > from.y && node.y < to.y;
         const fits = (node) => (chart.isSmall || scale > 2.2) && isSeen(node);
-        element.labels = drawLabels(canvas, scale, [...(nodes.current?.values() ?? [])], { hot: state.current.hot, paint, fits });
+        element.labels = drawLabels(canvas, scale, [...(nodes.current?.values() ?? [])], { hot: state.current.hot, paint, fits, from, to });
       })
       .nodePointerAreaPaint((node, colour, canvas) => {
         canvas.fillStyle = colour;
         canvas.beginPath();
-        canvas.arc(node.x, node.y, 5 + 2.2 * node.size, 0, 2 * Math.PI);
+        canvas.arc(node.x, node.y, radiusOf(node) + 2, 0, 2 * Math.PI);
         canvas.fill();
       })
       .onNodeClick((node) => node.entity && onEntity(node.entity))

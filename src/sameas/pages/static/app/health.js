@@ -9,7 +9,7 @@ import { addPage } from "./pages.js";
 const EVERY = 10_000;
 const CIRCUIT = { closed: "good", half_open: "warn", open: "bad" };
 const CIRCUITS = { closed: "closed: calls go through", half_open: "half open: one call is tried", open: "open: calls are refused for a while" };
-const GAUGES = { runs_under_way: "Runs under way", event_subscribers: "Listeners", streams_open: "Open streams", answers_in_memory: "Answers in memory", bytes_of_bodies: "Bytes of bodies" };
+const GAUGES = { runs_under_way: "Runs under way", event_subscribers: "Listeners to events", streams_open: "Open streams", answers_in_memory: "Answers in memory", bytes_of_bodies: "Bytes of requests" };
 const DEPENDENCIES = { store: "the store of records", home: "the folder of runs", database: "the database of results" };
 
 const MODELS = [

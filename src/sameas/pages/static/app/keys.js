@@ -2,7 +2,7 @@
 import { html, useMemo, useState } from "./html.js";
 import { get, post, query } from "./api.js";
 import { Chart, columns, percent, stepOf, STEPS } from "./charts.js";
-import { Badge, Dialog, duration, Failure, Field, Key, Loading, Notice, number, plural, Table, toast, useAsked, when } from "./components.js";
+import { Badge, Dialog, duration, Failure, Field, Key, Loading, Notice, number, Table, toast, useAsked, when } from "./components.js";
 import { dayOf, hoursOf, mayChange, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
 import { addPage } from "./pages.js";
 import { go, href, refine } from "./router.js";
@@ -31,7 +31,8 @@ function Charts({ data, hours }) {
     };
   }, [data]);
   return html`<div class="charts">
-    <${Chart} title="Replays and hits" about=${`Replays of clients’ own keys, hits of every kind; each point is ${STEPS[stepOf(hours)]}. Above the line, clients retry too hard.`} times=${drawn.times} series=${drawn.rates} format=${percent} limit=${{ label: "5 %", value: 0.05 }} />
+    <${Chart} title="Replays and hits" times=${drawn.times} series=${drawn.rates} format=${percent} limit=${{ label: "5 %", value: 0.05 }}
+      about=${`Replays of clients’ own keys, hits of every kind; each point is ${STEPS[stepOf(hours)]}. Above the line, clients retry too hard.`} />
     <${Chart} title="Waiting" about="Time that a call waited for the same work of another." times=${drawn.times} series=${drawn.waiting} format=${duration} />
     <${Chart} title="Removed" about=${data.pruned ? "Forgotten by choice, and pruned because they had expired." : "Forgotten by choice."} times=${drawn.times} series=${drawn.removals} format=${number} />
   </div>`;
@@ -64,7 +65,8 @@ function Find() {
 function Filters({ now }) {
   const set = (name) => (event) => refine({ [name]: event.target.value.trim() });
   return html`<form class="console-filters card" role="search" aria-label="Filter records" onSubmit=${(event) => event.preventDefault()}>
-    <${Field} label="Scope"><input value=${now.scope || ""} onChange=${set("scope")} placeholder="extract" list="scopes" /><datalist id="scopes"><option value="extract" /><option value="extraction" /></datalist><//>
+    <${Field} label="Scope"><input value=${now.scope || ""} onChange=${set("scope")} placeholder="extract" list="scopes" />
+      <datalist id="scopes"><option value="extract" /><option value="extraction" /></datalist><//>
     <${Field} label="State"><select value=${now.state || ""} onChange=${set("state")}><option value="">Any</option>${Object.keys(STATES).map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select><//>
     <${Field} label="Route"><input value=${now.route || ""} onChange=${set("route")} placeholder="/api/v1/extract" /><//>
     <${Field} label="Method"><select value=${now.method || ""} onChange=${set("method")}><option value="">Any</option>${METHODS.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select><//>
@@ -143,7 +145,7 @@ function Record({ query: now }) {
   const [change, setChange] = useState(null);
   const others = error?.body?.keys;
   return html`<div class="page stack"><p class="crumbs"><a href="#/keys">Keys</a> / record</p>
-    ${error && html`<${Failure} error=${error} />`}
+    ${error && html`<h1>${others ? "Several records have this key" : "This record cannot be shown"}</h1><${Failure} error=${error} />`}
     ${others && html`<ul class="plain">${others.map((one) => {
       const at = one.lastIndexOf(" in ");
       return html`<li key=${one}><a class="mono" href=${href("/keys/record", { key: one.slice(0, at), scope: one.slice(at + 4) })}>${one}</a></li>`;
@@ -152,8 +154,8 @@ function Record({ query: now }) {
     ${data && html`<div class="page-head"><div><h1 class="mono-title">${data.clientKey}</h1><p>${data.scope}</p></div>
       ${mayChange() && html`<div class="row">${data.state === "held" && html`<button type="button" onClick=${() => setChange("release")}>Release…</button>`}
         <button type="button" class="danger" onClick=${() => setChange("forget")}>Forget…</button></div>`}</div>
-      <section class="card record-words" aria-label="In words">${data.words.map((one, index) => html`<p key=${index}>${one}</p>`)}</section>
-      <dl class="facts card">${FACTS.map(([label, show]) => html`<div key=${label}><dt>${label}</dt><dd>${show(data)}</dd></div>`)}</dl>
+      <div class="record"><section class="card record-words" aria-label="In words">${data.words.map((one, index) => html`<p key=${index}>${one}</p>`)}</section>
+        <dl class="facts card">${FACTS.map(([label, show]) => html`<div key=${label}><dt>${label}</dt><dd>${show(data)}</dd></div>`)}</dl></div>
       ${data.scope === "extraction" && html`<p><a class="button" href=${href(`/runs/${data.key}/timeline`)}>The run of this key</a></p>`}`}
     ${change && html`<${Change} what=${change} record=${data} onClose=${() => setChange(null)} onDone=${() => { setChange(null); go("/keys"); }} />`}
   </div>`;

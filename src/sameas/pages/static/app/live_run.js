@@ -8,7 +8,7 @@ const EVERY = 250;
 export const isUnderWay = (run) => ["pending", "running"].includes(run.status);
 
 export function emptyProgress() {
-  return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], lastNumber: 0, ended: null, chunks: 0, cached: 0, found: 0 };
+  return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], skew: Infinity, lastNumber: 0, ended: null, chunks: 0, cached: 0, found: 0 };
 }
 
 // The progress after an event; it is changed in place, because thousands come.
@@ -18,6 +18,7 @@ export function heard(now, event) {
     now.lastNumber = event.sequenceNumber;
   }
   now.progress = Math.max(now.progress, event.progress ?? 0);
+  if (event.timestamp) now.skew = Math.min(now.skew, Date.now() - event.timestamp);
   switch (event.type) {
     case "extraction_started":
       // A later attempt goes on in the same journal; what was found before comes again.
@@ -57,16 +58,19 @@ export function heard(now, event) {
       break;
     }
     case "rate_limited":
-      now.notices.push({ kind: "warn", about: event.type, text: `The model's server lets ${event.reason === "tokens" ? "no more tokens" : event.reason === "requests" ? "no more requests" : "nothing more"} through for ${Math.ceil(event.waitMs / 1000)} s; waiting.` });
+      notice(now, event.type, `The model's server lets ${STOPPED[event.reason] ?? "nothing more"} through for ${seconds(event.waitMs)}; waiting.`, event.timestamp + event.waitMs);
       break;
     case "budget_warning":
-      now.notices.push({ kind: "warn", about: event.type, text: `The budget is nearly spent: ${event.message.replace(/\.$/, "")}.` });
+      notice(now, event.type, `The budget is nearly spent: ${event.message.replace(/\.$/, "")}.`);
       break;
-    case "timeout_warning":
-      now.notices.push({ kind: "warn", about: event.type, text: `${event.stage.replaceAll("_", " ")} takes longer than ${Math.round(event.timeoutMs / 1000)} s.` });
+    case "timeout_warning": {
+      const stage = sentence(event.stage.replaceAll("_", " "));
+      if (event.limit === "hard") notice(now, `${event.type} hard`, `${stage} took longer than ${seconds(event.timeoutMs)} for a part of the text: that part was given up.`);
+      else notice(now, event.type, `${stage} takes longer than ${seconds(event.timeoutMs)}; it goes on.`);
       break;
+    }
     case "error_recoverable":
-      now.notices.push({ kind: "warn", about: event.type, text: event.error.message });
+      notice(now, event.type, `${sentence(event.error.message)}${event.error.retryAfterMs ? `; tried again after ${seconds(event.error.retryAfterMs)}` : ""}.`);
       break;
     case "extraction_completed":
       now.ended = { kind: "completed", outcome: event.summary.outcome };
@@ -80,8 +84,28 @@ export function heard(now, event) {
       break;
     default:
   }
-  if (now.notices.length > 50) now.notices.splice(0, now.notices.length - 50);
   return now;
+}
+
+const STOPPED = { tokens: "no more tokens", requests: "no more requests" };
+const seconds = (ms) => `${Math.max(1, Math.round(ms / 1000))} s`;
+const sentence = (text) => `${text.charAt(0).toLocaleUpperCase()}${text.slice(1).replace(/\.$/, "")}`;
+
+// One of each kind, the last: who waits for a server is still near the end of a budget.
+function notice(now, about, text, until = Infinity) {
+  now.notices = [...now.notices.filter((one) => one.about !== about), { kind: "warn", about, text, until }];
+}
+
+// What still holds, by the clock of the service.
+export const currentNotices = (progress) => progress.notices.filter((one) => one.until > Date.now() - progress.skew);
+
+// Whether a run has ended, or was deleted. Where the service does not answer nobody knows, and it is asked again.
+async function isOver(key) {
+  try {
+    return !isUnderWay(await get(`/api/v1/runs/${key}`));
+  } catch (error) {
+    return error.status >= 400 && error.status < 500 && error.status !== 429;
+  }
 }
 
 // { progress, connection } of a run under way; `onEnd` is called once, when it has ended.
@@ -98,16 +122,17 @@ export function useLiveRun(key, isLive, onEnd) {
     const finish = async () => {
       if (ended.current) return;
       ended.current = true;
-      for (let wait = 50; !closed; wait = Math.min(2000, wait * 2)) {
-        const run = await get(`/api/v1/runs/${key}`).catch(() => null);
-        if (run && !isUnderWay(run)) break;
+      for (let wait = 50; !closed && !(await isOver(key)); wait = Math.min(2000, wait * 2)) {
         await new Promise((resume) => setTimeout(resume, wait));
       }
       if (!closed) onEnd();
     };
+    let told = 0;
     const flush = () => {
-      if (isDirty) setShown((before) => ({ progress: now, connection, turn: before.turn + 1 }));
+      const notices = currentNotices(now).length;
+      if (isDirty || notices !== told) setShown((before) => ({ progress: now, connection, turn: before.turn + 1 }));
       isDirty = false;
+      told = notices;
     };
     const timer = setInterval(flush, EVERY);
     const close = listen(`/api/v1/runs/${key}/events`, {
@@ -121,12 +146,9 @@ export function useLiveRun(key, isLive, onEnd) {
         flush();
         if (state === "ended") finish();
         // The stream may be over because the run is: the run itself says so.
-        if (state === "waiting") {
-          const run = await get(`/api/v1/runs/${key}`).catch(() => null);
-          if (run && !isUnderWay(run)) {
-            close();
-            finish();
-          }
+        if (state === "waiting" && (await isOver(key))) {
+          close();
+          finish();
         }
       },
     });

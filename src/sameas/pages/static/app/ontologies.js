@@ -1,7 +1,7 @@
 // Ontologies: which there are, their versions and results, what changed, and putting a new version with open eyes.
 import { html, useState } from "./html.js";
-import { ask, get, query, save } from "./api.js";
-import { Badge, Dialog, Failure, Field, Key, Loading, localName, Notice, number, plural, Status, Table, toast, useAsked, when } from "./components.js";
+import { ask, download, get, query } from "./api.js";
+import { Badge, complain, Dialog, Failure, Field, Key, Loading, localName, Notice, number, plural, Status, Table, toast, Unavailable, useAsked, when } from "./components.js";
 import { short, Stat, Stats } from "./console_parts.js";
 import { addPage } from "./pages.js";
 import { href, refine } from "./router.js";
@@ -13,8 +13,8 @@ const nameOf = (one) => one.label || one.names[0] || localName(one.id);
 // What changed, kind by kind; names and labels come from files and are text.
 export function Changes({ changes, leftOut }) {
   if (!changes.length) return html`<p class="muted">Nothing that extraction uses has changed.</p>`;
-  const counts = Object.groupBy ? Object.groupBy(changes, (one) => one.change) : changes.reduce((all, one) => ({ ...all, [one.change]: [...(all[one.change] || []), one] }), {});
-  return html`<div class="stack"><p class="row">${Object.entries(CHANGE).map(([name, kind]) => counts[name] && html`<${Badge} key=${name} kind=${kind}>${number(counts[name].length)} ${name}<//>`)}</p>
+  const countOf = (name) => changes.filter((one) => one.change === name).length;
+  return html`<div class="stack"><p class="row">${Object.entries(CHANGE).map(([name, kind]) => countOf(name) > 0 && html`<${Badge} key=${name} kind=${kind}>${number(countOf(name))} ${name}<//>`)}</p>
     <ul class="changes">${changes.map((one) => html`<li key=${`${one.kind}${one.iri}`}>
       <div class="row tight"><${Badge} kind=${CHANGE[one.change]}>${one.change}<//><strong>${one.name}</strong><span class="muted">${one.kind}</span></div>
       ${one.fields.map((field) => html`<div class="field-change" key=${field.field}><span class="muted">${field.field}</span><span><del>${field.before || "nothing"}</del> <span aria-hidden="true">→</span> <ins>${field.after || "nothing"}</ins></span></div>`)}
@@ -26,6 +26,11 @@ const RESULTS = [
   { label: "Status", render: (run) => html`<${Status} status=${run.status} />` },
   { label: "Began", render: (run) => when(run.startedAt) },
 ];
+
+function effectOf({ invalidated, changed, created }) {
+  if (invalidated) return `${plural(invalidated, "result")} of the present version would be invalidated`;
+  return changed || created ? "No result would be invalidated" : "This is the present version: nothing would change";
+}
 
 // Choose a file, see what it would do, and only then put it.
 function Upload({ named = "", onClose, onDone }) {
@@ -70,11 +75,13 @@ function Upload({ named = "", onClose, onDone }) {
       ${!preview && html`<div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="submit" class="primary" disabled=${busy || !file || !name.trim()}>See what it would change</button></div>`}
     </form>
     ${preview && html`<section class="stack" aria-label="What it would change">
-      <${Notice} kind=${preview.invalidated ? "warn" : "good"} title=${preview.invalidated ? `${plural(preview.invalidated, "result")} of the present version would be invalidated` : preview.changed ? "No result would be invalidated" : "This is the present version: nothing would change"}>
+      <${Notice} kind=${preview.invalidated ? "warn" : "good"} title=${effectOf(preview)}>
         ${preview.created ? "The name is new." : `From ${short(preview.oldVersion)} to ${short(preview.version)}.`} ${plural(preview.classes, "class", "classes")}, ${plural(preview.properties, "property", "properties")}.<//>
       ${preview.runs.length > 0 && html`<${Table} caption="Results that would be invalidated" columns=${RESULTS} rows=${preview.runs} rowKey=${(run) => run.idempotencyKey} />`}
       ${preview.oldVersion && html`<${Changes} changes=${preview.changes} leftOut=${preview.leftOut} />`}
-      <div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="button" class=${preview.invalidated ? "danger" : "primary"} disabled=${busy || !preview.changed && !preview.created} onClick=${keep}>${preview.invalidated ? `Register it and invalidate ${plural(preview.invalidated, "result")}` : "Register it"}</button></div>
+      <div class="row end"><button type="button" onClick=${onClose}>Leave it</button>
+        <button type="button" class=${preview.invalidated ? "danger" : "primary"} disabled=${busy || !preview.changed && !preview.created} onClick=${keep}>
+          ${preview.invalidated ? `Register it and invalidate ${plural(preview.invalidated, "result")}` : "Register it"}</button></div>
     </section>`}
   <//>`;
 }
@@ -93,7 +100,7 @@ function Ontologies() {
   const { data, error, reload } = useAsked(() => get("/api/v1/ontologies"), []);
   const [adding, setAdding] = useState(false);
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Ontologies</h1><p>What graphs are true to. A new version is a new identity: results of the old one go.</p></div>
+    <div class="page-head"><div><h1>Ontologies</h1><p>What graphs are true to. A new version makes the results of the old one invalid; see which before you register it.</p></div>
       <button type="button" class="primary" onClick=${() => setAdding(true)}>Add an ontology…</button></div>
     <${Failure} error=${error} />
     ${!data && !error ? html`<${Loading} />` : data && html`<${Table} caption="Ontologies" columns=${LIST} rows=${data.ontologies} rowKey=${(one) => one.id} />`}
@@ -110,13 +117,13 @@ function Compared({ id, before, after }) {
 function OneOntology({ query: now }) {
   const { data, error, reload } = useAsked(() => get(`/api/v1/ontology-versions${query({ id: now.id })}`), [now.id]);
   const [updating, setUpdating] = useState(false);
-  if (error) return html`<div class="page"><${Failure} error=${error} /></div>`;
+  if (error) return html`<${Unavailable} title="This ontology cannot be shown" error=${error}><a href="#/ontologies">To the ontologies</a><//>`;
   if (!data) return html`<div class="page"><${Loading} /></div>`;
   const { versions } = data;
   const after = now.after || versions[0].version;
   const before = now.before || versions[1]?.version;
   const choose = (name, current) => (event) => refine({ [name]: event.target.value === current ? "" : event.target.value });
-  const download = async () => save(await (await ask(`/api/v1/ontologies/${encodeURIComponent(data.id)}?content=true`, { raw: true, accept: "*/*" })).blob(), `${data.names[0] || localName(data.id)}.ttl`);
+  const fetch = () => download(`/api/v1/ontologies/${encodeURIComponent(data.id)}?content=true`, `${data.names[0] || localName(data.id)}.ttl`).catch(complain);
   const shown = [
     { label: "Version", render: (one) => html`<span class="row tight"><${Key} value=${short(one.version)} length=${12} />${!one.replacedAt && html`<${Badge} kind="good">present<//>`}</span>` },
     { label: "Registered", render: (one) => when(one.updatedAt) || "–" },
@@ -128,7 +135,7 @@ function OneOntology({ query: now }) {
   const present = versions[0];
   return html`<div class="page stack"><p class="crumbs"><a href="#/ontologies">Ontologies</a> / ${data.names[0] || localName(data.id)}</p>
     <div class="page-head"><div><h1>${nameOf(data)}</h1><p class="mono small">${data.id}</p></div>
-      <div class="row"><button type="button" onClick=${download}>Download</button>${!data.shared && html`<button type="button" class="primary" onClick=${() => setUpdating(true)}>New version…</button>`}</div></div>
+      <div class="row"><button type="button" onClick=${fetch}>Download</button>${!data.shared && html`<button type="button" class="primary" onClick=${() => setUpdating(true)}>New version…</button>`}</div></div>
     <${Stats} label="The present version"><${Stat} label="Classes" value=${number(present.classes)} /><${Stat} label="Properties" value=${number(present.properties)} />
       <${Stat} label="Results" value=${number(present.results)} hint="of the present version" /><${Stat} label="Versions" value=${number(versions.length)} hint="the last 20 are kept" /><//>
     <section class="stack"><h2>Versions</h2><${Table} caption="Versions" columns=${shown} rows=${versions} rowKey=${(one) => one.version} /></section>

@@ -8,7 +8,37 @@ function read() {
 }
 
 export const route = createStore(read());
-addEventListener("hashchange", () => route.set(read()));
+
+// Browsers refuse an address that changes more than a few times a second: while somebody holds a key or drags a slider
+// the pages go on at once and the address follows.
+const EVERY = 200;
+let later = null, wroteAt = -EVERY, wroteOver = "";
+
+function write() {
+  clearTimeout(later);
+  later = null;
+  // Somebody went elsewhere in the meantime.
+  if (location.hash !== wroteOver) return;
+  wroteAt = performance.now();
+  const { path, query } = route.get();
+  history.replaceState(null, "", href(path, query));
+}
+
+const writeNow = () => { if (later !== null) write(); };
+// Before a link is followed or the page is left, so that the way back leads to what was seen.
+addEventListener("click", writeNow, true);
+addEventListener("pagehide", writeNow);
+addEventListener("hashchange", () => {
+  clearTimeout(later);
+  later = null;
+  route.set(read());
+});
+
+// The address of what is shown now.
+export function currentAddress() {
+  writeNow();
+  return location.href;
+}
 
 export function href(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
@@ -16,14 +46,18 @@ export function href(path, query = {}) {
 }
 
 export function go(path, query) {
+  writeNow();
   location.hash = href(path, query);
 }
 
 // Changes the query without a new entry in the history, for filters and selections.
 export function refine(changes) {
-  const now = read();
-  history.replaceState(null, "", href(now.path, { ...now.query, ...changes }));
-  route.set(read());
+  const now = route.get();
+  route.set({ ...now, query: { ...now.query, ...changes } });
+  wroteOver = location.hash;
+  const wait = wroteAt + EVERY - performance.now();
+  if (wait <= 0) write();
+  else later ??= setTimeout(write, wait);
 }
 
 // `/runs/:key` fits `/runs/abc` and gives { key: "abc" }; null where it does not fit.

@@ -2,7 +2,7 @@
 import { html, useMemo } from "./html.js";
 import { get, query } from "./api.js";
 import { Chart, columns, stepOf, STEPS } from "./charts.js";
-import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, useAsked, when } from "./components.js";
+import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, Unavailable, useAsked, when } from "./components.js";
 import { dayOf, hoursOf, money, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
 import { addPage } from "./pages.js";
 import { href, refine } from "./router.js";
@@ -109,7 +109,7 @@ const USAGE = [
 function TimelinePage({ params }) {
   const path = `/api/v1/runs/${encodeURIComponent(params.key)}`;
   const { data, error, loading, reload } = useAsked(() => Promise.all([get(path), get(`${path}/timeline`)]), [params.key]);
-  if (error) return html`<div class="page"><${Failure} error=${error} /></div>`;
+  if (error) return html`<${Unavailable} title="This run cannot be shown" error=${error}><a href="#/runs">To the runs</a><//>`;
   if (!data) return html`<div class="page"><${Loading} /></div>`;
   const [run, told] = data;
   const { saved, total } = told;

@@ -4,7 +4,7 @@ import { Toasts } from "./components.js";
 import { allPages, navigation } from "./pages.js";
 import { go, match, route } from "./router.js";
 import { session } from "./session.js";
-import { SignIn, signOut } from "./signin.js";
+import { SignIn, Unreached, signOut } from "./signin.js";
 import { useStore } from "./store.js";
 
 function find(path) {
@@ -74,7 +74,7 @@ export function Shell() {
       <div class="top-end"><a class="quiet-link" href="docs">API</a><${ThemeButton} />${isOpen && html`<${Person} now=${now} />`}</div>
     </header>
     <main id="main" ref=${main} tabindex="-1" class=${page?.wide ? "wide" : ""}>
-      ${!now.ready ? null : !now.signedIn ? html`<${SignIn} />`
+      ${!now.ready ? null : now.problem ? html`<${Unreached} problem=${now.problem} />` : !now.signedIn ? html`<${SignIn} />`
         : page ? html`<${page.view} key=${page.path} params=${found.params} query=${query} />`
         : html`<div class="empty"><h1>There is no such page</h1><p>The address may be of another version.</p><button type="button" onClick=${() => go("/")}>To the start</button></div>`}
     </main>

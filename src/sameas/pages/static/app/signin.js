@@ -1,8 +1,9 @@
 // Signing in where the service asks for a credential. The key or token is sent once; after that an HttpOnly cookie
 // stands for it, which no script can read.
 import { html, useState } from "./html.js";
-import { get, post, ask } from "./api.js";
-import { Failure, Field } from "./components.js";
+import { del, get, post } from "./api.js";
+import { Failure, Field, Unavailable, complain } from "./components.js";
+import { go } from "./router.js";
 import { session } from "./session.js";
 
 // Asks who is signed in; where nobody is, the sign-in is shown.
@@ -11,20 +12,35 @@ export async function readSession() {
     const now = await get("/api/v1/session");
     session.set({ ready: true, ...now });
   } catch (error) {
-    session.set({ ready: true, signedIn: false, auth: "", actor: "", roles: [], problem: error.message });
+    session.set({ ready: true, signedIn: false, auth: "", actor: "", roles: [], problem: error });
   }
 }
 
 export async function signOut() {
-  await ask("/api/v1/session", { method: "DELETE" });
-  location.hash = "#/";
+  try {
+    await del("/api/v1/session");
+  } catch (error) {
+    complain(error);
+    return;
+  }
+  go("/");
   await readSession();
+}
+
+// Who is signed in is not known: the service did not say.
+export function Unreached({ problem }) {
+  const [busy, setBusy] = useState(false);
+  const again = () => {
+    setBusy(true);
+    readSession().finally(() => setBusy(false));
+  };
+  return html`<${Unavailable} title="Nobody is there" error=${problem}><button type="button" disabled=${busy} onClick=${again}>Try again</button><//>`;
 }
 
 export function SignIn() {
   const now = session.get();
   const [credential, setCredential] = useState("");
-  const [kind, setKind] = useState((now.auth || "").includes("api-key") || !now.auth ? "api-key" : "jwt");
+  const [kind, setKind] = useState(now.auth.includes("api-key") ? "api-key" : "jwt");
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const enter = async (event) => {

@@ -1,11 +1,11 @@
 // A run in Studio: its progress while it works, its workspace, its downloads; and a reviewer's tools.
 import { html, useEffect, useMemo, useState } from "./html.js";
-import { ask, get, post, query as queryOf, save } from "./api.js";
-import { Badge, Dialog, Failure, Field, Key, Loading, Notice, Status, complain, duration, plural, toast, useAsked } from "./components.js";
+import { download, get, post, query as queryOf } from "./api.js";
+import { Badge, Dialog, Field, Formats, Key, Loading, Notice, Status, complain, copy, duration, plural, toast, Unavailable, useAsked } from "./components.js";
 import { GraphModel } from "./graph_model.js";
-import { STAGES, isUnderWay, liveView, useLiveRun } from "./live_run.js";
+import { STAGES, currentNotices, isUnderWay, liveView, useLiveRun } from "./live_run.js";
 import { addPage } from "./pages.js";
-import { href, refine } from "./router.js";
+import { currentAddress, href, refine, route } from "./router.js";
 import { useReview } from "./review.js";
 import { Workspace } from "./workspace.js";
 
@@ -16,60 +16,52 @@ const FORMATS = [
 
 function Downloads({ run, hasDecisions, onClose }) {
   const [version, setVersion] = useState(hasDecisions ? "reviewed" : "found");
-  const [busy, setBusy] = useState("");
+  const [busy, setBusy] = useState(false);
   const name = (run.document || run.idempotencyKey.slice(7, 19)).replace(/\.[^.]+$/, "");
+  const path = `/api/v1/runs/${run.idempotencyKey}`;
   const fetch = async (format, suffix) => {
-    setBusy(format);
-    try {
-      const reply = await ask(`/api/v1/runs/${run.idempotencyKey}/graph${queryOf({ format, version })}`, { raw: true, accept: "*/*" });
-      save(await reply.blob(), `${name}.${suffix}`);
-    } catch (error) {
-      complain(error);
-    } finally {
-      setBusy("");
-    }
+    setBusy(true);
+    await download(`${path}/graph${queryOf({ format, version })}`, `${name}.${suffix}`).catch(complain);
+    setBusy(false);
   };
-  const examples = async () => {
-    try {
-      save(await (await ask(`/api/v1/runs/${run.idempotencyKey}/examples`, { raw: true, accept: "*/*" })).blob(), `${name}-examples.jsonl`);
-    } catch (error) {
-      complain(error);
-    }
-  };
+  const examples = () => download(`${path}/examples`, `${name}-examples.jsonl`).catch(complain);
   return html`<${Dialog} title="Download" onClose=${onClose}>
-    <${Field} label="Version"><select value=${version} onChange=${(event) => setVersion(event.target.value)}>
+    <${Field} label="Version" hint=${hasDecisions ? "" : "Nobody has reviewed it yet."}><select value=${version} onChange=${(event) => setVersion(event.target.value)}>
       <option value="reviewed" disabled=${!hasDecisions}>as reviewed</option><option value="found">as found</option></select><//>
-    <div class="downloads">${FORMATS.map(([format, label, suffix]) => html`<button type="button" key=${format} disabled=${Boolean(busy)} onClick=${() => fetch(format, suffix)}><span>${label}</span><span class="muted mono small">.${suffix}</span></button>`)}</div>
-    ${hasDecisions && html`<div><h3>Examples</h3><p class="muted small">What reviewers decided, for <code>sameas learn</code> and the prompts of models.</p><button type="button" onClick=${examples}>examples.jsonl</button></div>`}
+    <${Formats} formats=${FORMATS} isBusy=${busy} onChoose=${fetch} />
+    ${hasDecisions && html`<div><h3>Examples</h3><p class="muted small">What reviewers decided, for <code>sameas learn</code> and the prompts of models.</p>
+      <button type="button" onClick=${examples}>examples.jsonl</button></div>`}
   <//>`;
 }
 
 function Progress({ run, live, onCancel }) {
   const { progress, connection } = live;
   const percent = Math.round(progress.progress * 100);
-  // The last of each kind: who waits for a server is still near the end of a budget.
-  const notices = progress.notices.filter((one, at, all) => all.findLastIndex((other) => other.about === one.about) === at);
+  const known = progress.cached ? `; ${plural(progress.cached, "chunk")} known from before` : "";
+  const noteOf = (stage) => stage?.state === "done" ? duration(stage.ms) : stage?.total ? `${stage.done} of ${stage.total}` : "";
   return html`<section class="card progress" aria-label="Progress">
-    <div class="row spread"><strong>${progress.stage ? progress.stage.replaceAll("_", " ") : run.status === "pending" ? "waiting for its turn" : "starting"}</strong>
-      <span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${progress.cached ? `; ${plural(progress.cached, "chunk")} known from before` : ""}</span></div>
+    <div class="row spread"><strong class="capital">${progress.stage ? progress.stage.replaceAll("_", " ") : run.status === "pending" ? "waiting for its turn" : "starting"}</strong>
+      <span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${known}</span></div>
     <div class="meter" role="progressbar" aria-label="Progress of the run" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent}><span style=${{ inlineSize: `${percent}%` }}></span></div>
     <ol class="stages">${STAGES.map((stage) => {
-      const known = progress.stages[stage];
-      return html`<li key=${stage} class=${known?.state ?? "waiting"}><span class="stage-name">${stage.replaceAll("_", " ")}</span><span class="stage-note">${known?.state === "done" ? duration(known.ms) : known?.total ? `${known.done} of ${known.total}` : ""}</span></li>`;
+      const now = progress.stages[stage];
+      return html`<li key=${stage} class=${now?.state ?? "waiting"}><span class="capital">${stage.replaceAll("_", " ")}</span><span class="stage-note">${noteOf(now)}</span></li>`;
     })}</ol>
-    ${notices.map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
+    ${currentNotices(progress).map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
     ${connection === "waiting" && html`<${Notice} kind="warn">The connection is gone; it comes back by itself, and nothing is lost.<//>`}
     <div class="row"><button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div>
   </section>`;
 }
 
 function RunHead({ run, model, isLive, version, onDownload, onShare, review }) {
+  const about = [run.extractor?.name, run.ontologyNames?.[0], run.durationMs && duration(run.durationMs)].filter(Boolean).join(" · ");
   return html`<header class="run-head">
     <div class="run-title"><h1><bdi>${run.document || "Graph of a text"}</bdi></h1>
       <p class="row"><${Status} status=${run.status} />${run.outcome && run.outcome !== "COMPLETE" && html`<${Badge} kind="warn">${run.outcome.toLowerCase()}<//>`}
-        <span class="muted">${run.extractor?.name ?? ""}${run.ontologyNames?.[0] ? ` · ${run.ontologyNames[0]}` : ""}${run.durationMs ? ` · ${duration(run.durationMs)}` : ""}</span><${Key} value=${run.idempotencyKey} /></p></div>
+        <span class="muted">${about}</span><${Key} value=${run.idempotencyKey} /></p></div>
     ${!isLive && html`<div class="row">
-      ${(review.count > 0 || version === "found") && html`<select aria-label="Version" value=${version} onChange=${(event) => refine({ version: event.target.value, s: "" })}><option value="reviewed">as reviewed${review.count ? ` (${review.count})` : ""}</option><option value="found">as found</option></select>`}
+      ${(review.count > 0 || version === "found") && html`<select aria-label="Version" value=${version} onChange=${(event) => refine({ version: event.target.value, s: "" })}>
+        <option value="reviewed">as reviewed${review.count ? ` (${review.count})` : ""}</option><option value="found">as found</option></select>`}
       <button type="button" onClick=${review.start}>Review</button>
       <a class="button" href=${href("/compare", { left: run.idempotencyKey })}>Compare</a>
       <a class="button" href=${href("/", { from: run.idempotencyKey })}>Run again</a>
@@ -89,7 +81,7 @@ function RunPage({ params, query }) {
   const key = view?.run.idempotencyKey ?? params.key;
   const live = useLiveRun(key, isLive, () => {
     // Facts have other numbers when all of them are known.
-    if (query.s?.startsWith("r:")) refine({ s: "" });
+    if (route.get().query.s?.startsWith("r:")) refine({ s: "" });
     asked.reload();
   });
   // A run that has just begun may not have written its text yet.
@@ -100,18 +92,10 @@ function RunPage({ params, query }) {
   }, [view, isLive]);
   const model = useMemo(() => view && new GraphModel(isLive ? liveView(view, live.progress) : view), [view, isLive, isLive ? live.progress.found : 0]);
   const review = useReview({ key, model, query, isOff: isLive || version === "found", onView: (next) => setChanged({ of: asked.data, view: next }) });
-  if (asked.error) return html`<div class="page"><${Failure} error=${asked.error} /><p><a href="#/">To the start</a></p></div>`;
+  if (asked.error) return html`<${Unavailable} title="This run cannot be shown" error=${asked.error} />`;
   if (!view || !model) return html`<${Loading} what="Opening the run" />`;
   const cancel = () => post(`/api/v1/runs/${key}/cancel`).then(() => toast("Cancelled. What is done of it is kept for the next time."), complain);
-  const share = async () => {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      toast("The link opens this very view.");
-    } catch {
-      // Browsers lend the clipboard to safe origins only.
-      toast(location.href, { seconds: 20 });
-    }
-  };
+  const share = () => copy(currentAddress(), "Copied. The link opens this very view.");
   const run = view.run;
   const problem = run.errors?.at(-1)?.message;
   return html`<div class="run-page">

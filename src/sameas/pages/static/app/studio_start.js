@@ -1,10 +1,11 @@
 // The start of Studio: a text, an ontology, an extractor, an estimate, go.
 import { html, useEffect, useRef, useState } from "./html.js";
 import { ask, get, post, put, query } from "./api.js";
-import { Badge, Dialog, Failure, Field, Key, Status, Table, duration, number, plural, toast, useAsked, when } from "./components.js";
+import { Badge, Dialog, Failure, Field, Key, Status, Table, duration, hasFiles, number, plural, toast, useAsked, when } from "./components.js";
 import { addPage } from "./pages.js";
 import { go, href } from "./router.js";
 import { session } from "./session.js";
+import { createStore, useStore } from "./store.js";
 
 const ONTOLOGY = /\.(ttl|rdf|owl|jsonld|nt|nq|trig|xml|json)$/i;
 const EXTRACTORS = [
@@ -14,16 +15,35 @@ const EXTRACTORS = [
 
 const BYTES = { "Content-Type": "application/octet-stream" };
 
+// What is being prepared. It outlives the page, so that a look elsewhere or an expired session costs nothing; whoever
+// signs in as somebody else begins with nothing.
+const EMPTY = { text: "", name: "", ontology: "", extractor: "", model: "" };
+const draft = createStore(EMPTY);
+let owner = null;
+session.watch((now) => {
+  if (!now.ready || !now.signedIn) return;
+  const who = `${now.tenant} ${now.actor}`;
+  if (owner !== null && owner !== who) draft.set(EMPTY);
+  owner = who;
+});
+const change = (changes) => draft.set((now) => ({ ...now, ...changes }));
+
 // The name under which a file of an ontology is registered.
 const nameOf = (file) => file.replace(/\.[^.]+$/, "").replace(/[\s<>"{}|\\^`]+/g, "-").slice(0, 100) || "ontology";
 
+// Words that are dragged about are not its own: they go where they are let go.
 function DropZone({ onFiles, children, label }) {
   const [over, setOver] = useState(0);
+  const ifFiles = (act) => (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    act(event);
+  };
   return html`<div class=${`drop${over > 0 ? " over" : ""}`} role="group" aria-label=${label}
-    onDragEnter=${(event) => { event.preventDefault(); setOver((now) => now + 1); }}
-    onDragOver=${(event) => event.preventDefault()}
-    onDragLeave=${() => setOver((now) => now - 1)}
-    onDrop=${(event) => { event.preventDefault(); setOver(0); onFiles([...event.dataTransfer.files]); }}>${children}</div>`;
+    onDragEnter=${ifFiles(() => setOver((now) => now + 1))}
+    onDragOver=${ifFiles(() => {})}
+    onDragLeave=${ifFiles(() => setOver((now) => now - 1))}
+    onDrop=${ifFiles((event) => { setOver(0); onFiles([...event.dataTransfer.files]); })}>${children}</div>`;
 }
 
 function FileButton({ label, accept, onFiles }) {
@@ -78,36 +98,67 @@ function Recent() {
   return html`<section class="stack recent"><h2>Recent runs</h2><${Table} caption="Recent runs" columns=${columns} rows=${data.runs} rowKey=${(run) => run.idempotencyKey} /></section>`;
 }
 
+const PLACEHOLDER = `Paste or type a text, or drop a text, PDF, DOCX or HTML file here.
+
+New here? “Try the example” brings a story and an ontology of companies and their people.`;
+
+// A text: pasted, typed, from a file, or the example.
+function Source({ now, onFiles, onExample }) {
+  return html`<${DropZone} label="The document" onFiles=${onFiles}><div class="card stack">
+    <div class="row spread"><label class="label" for="source">Text</label>
+      <div class="row">${now.text && html`<button type="button" class="small quiet" onClick=${() => change({ text: "", name: "" })}>Clear</button>`}
+        <button type="button" class=${now.text ? "small" : "small primary"} onClick=${onExample}>Try the example</button>
+        <${FileButton} label="Open a file" accept=".txt,.md,.html,.htm,.pdf,.docx" onFiles=${onFiles} /></div></div>
+    <textarea id="source" rows="14" dir="auto" placeholder=${PLACEHOLDER} value=${now.text} onInput=${(event) => change({ text: event.target.value })}></textarea>
+    <${Field} label="Name of the document" hint="Reviewers’ decisions are kept under this name and hold for its next run, too."><input value=${now.name} maxlength="300" placeholder="report.txt" onInput=${(event) => change({ name: event.target.value })} /><//>
+  </div><//>`;
+}
+
+function OntologyChoice({ now, list, onFiles }) {
+  // Where the list comes later, the chosen one is an option all the same: the browser sends no form whose choice has none.
+  const isAhead = Boolean(now.ontology) && !list.some((one) => one.names.includes(now.ontology) || one.id === now.ontology);
+  const named = list.flatMap((one) => (one.names.length ? one.names : [one.id]).map((id) => ({ id, label: one.names.length ? id : one.label || id, classes: one.classes })));
+  return html`<${Field} label="Ontology"><select required value=${now.ontology} onChange=${(event) => change({ ontology: event.target.value })}>
+      <option value="">Choose one</option>
+      ${isAhead && html`<option key="ahead" value=${now.ontology} selected>${now.ontology}</option>`}
+      ${named.map(({ id, label, classes }) => html`<option key=${id} value=${id} selected=${id === now.ontology}>${label}${classes ? ` (${plural(classes, "class", "classes")})` : ""}</option>`)}</select><//>
+    <div class="beside"><${FileButton} label="Add an ontology" accept=".ttl,.rdf,.owl,.jsonld,.nt,.nq,.trig,.xml,.json" onFiles=${onFiles} />
+      <span class="hint">It names the classes and properties that the graph may have. Turtle, RDF/XML, JSON-LD and others; drop it here as well.</span></div>`;
+}
+
+function ExtractorChoice({ now }) {
+  const models = session.get().models ?? [];
+  const choose = (extractor) => change({ extractor, model: extractor === "model" ? models[0] ?? "" : "" });
+  return html`<${Field} label="Extractor"><select value=${now.extractor} onChange=${(event) => choose(event.target.value)}>${EXTRACTORS.map(([id, label]) => html`<option key=${id} value=${id}>${label}</option>`)}</select><//>
+    ${now.extractor === "model" && html`<${Field} label="Model" hint=${models.length ? "" : "This service lists no model: SAMEAS_MODELS names those that it may ask."}><input required value=${now.model} list="models" placeholder="provider:name" onInput=${(event) => change({ model: event.target.value })} /><//>
+      <datalist id="models">${models.map((one) => html`<option key=${one} value=${one} />`)}</datalist>`}`;
+}
+
+// A new version of an ontology deletes the results of the old one: that is asked for first.
+function Replace({ file, before, onReplace, onClose }) {
+  return html`<${Dialog} title="Replace the ontology?" onClose=${onClose}
+    actions=${html`<button type="button" onClick=${onClose}>Leave it as it is</button><button type="button" class="primary" onClick=${onReplace}>Replace it</button>`}>
+    <p>${file.name} is another version of <strong>${before.names[0] ?? before.id}</strong>. With the new version, results of the one before are done again when they are next asked for.</p><//>`;
+}
+
+const fetchExample = async (file) => (await ask(`/app/example/${file}`, { raw: true, accept: "*/*" })).text();
+
 function Start({ query: address }) {
-  const [text, setText] = useState("");
-  const [name, setName] = useState("");
-  const [ontology, setOntology] = useState("");
-  const [extractor, setExtractor] = useState("");
-  const [model, setModel] = useState("");
+  const now = useStore(draft);
   const [busy, setBusy] = useState("");
   const [error, setError] = useState(null);
   const [replacing, setReplacing] = useState(null);
   const ontologies = useAsked(() => get("/api/v1/ontologies"), []);
   const list = ontologies.data?.ontologies ?? [];
-  // "Run again" comes with the run whose text and ontology are wanted. Where the list of ontologies comes later, the
-  // chosen one is an option all the same: the browser sends no form whose choice has none.
+  // "Run again" comes with the run whose text and ontology are wanted.
   useEffect(() => {
     if (!address.from) return;
-    get(`/api/v1/runs/${encodeURIComponent(address.from)}/view?version=found`).then((view) => {
-      setText(view.text ?? "");
-      setName(view.run.document ?? "");
-      setOntology(view.run.ontologyNames?.[0] ?? view.run.ontologyId);
-    }, setError);
+    get(`/api/v1/runs/${encodeURIComponent(address.from)}/view?version=found`).then(({ text, run }) =>
+      change({ text: text ?? "", name: run.document ?? "", ontology: run.ontologyNames?.[0] ?? run.ontologyId }), setError);
   }, [address.from]);
-  const isAhead = Boolean(ontology) && !list.some((one) => one.names.includes(ontology) || one.id === ontology);
-  const models = session.get().models ?? [];
-  const choose = (id) => {
-    setExtractor(id);
-    setModel(id === "model" ? models[0] ?? "" : "");
-  };
-  const params = { ...(extractor ? { extractor } : {}), ...(model ? { model } : {}) };
-  const request = { text, ontologyId: ontology, ...(name ? { document: name } : {}), extractionParams: params };
-  const missing = [!text.trim() && "a text", !ontology && "an ontology", extractor === "model" && !model && "a model"].filter(Boolean);
+  const params = { ...(now.extractor ? { extractor: now.extractor } : {}), ...(now.model ? { model: now.model } : {}) };
+  const request = { text: now.text, ontologyId: now.ontology, ...(now.name ? { document: now.name } : {}), extractionParams: params };
+  const missing = [!now.text.trim() && "a text", !now.ontology && "an ontology", now.extractor === "model" && !now.model && "a model"].filter(Boolean);
   const isReady = !missing.length;
   const { estimate, error: refusal } = useEstimate(request, isReady && !busy);
   const guard = async (what, work) => {
@@ -124,10 +175,9 @@ function Start({ query: address }) {
   const register = (file, name) => guard(`Reading ${file.name}`, async () => {
     const done = await put(`/api/v1/ontologies/${encodeURIComponent(name)}`, file, { headers: BYTES });
     await ontologies.reload();
-    setOntology(name);
+    change({ ontology: name });
     toast(done.created ? `The ontology ${name} is registered.` : done.changed ? "The ontology has a new version." : "The ontology was there already.");
   });
-  // A new version deletes the results of the old one: that is asked for first.
   const takeOntology = (file, name = nameOf(file.name)) => guard(`Reading ${file.name}`, async () => {
     const report = await post("/api/v1/ontologies/validate", file, { headers: BYTES });
     if (!report.valid) throw new Error(`${file.name}${report.line ? `, line ${report.line}` : ""}: ${report.error}`);
@@ -136,18 +186,19 @@ function Start({ query: address }) {
     else await register(file, name);
   });
   const takeDocument = (file) => guard(`Reading ${file.name}`, async () => {
-    const read = await post(`/api/v1/documents/text${query({ name: file.name })}`, file, { headers: BYTES });
-    setText(read.text);
-    setName(file.name);
+    const { text } = await post(`/api/v1/documents/text${query({ name: file.name })}`, file, { headers: BYTES });
+    change({ text, name: file.name });
   });
   const take = async (files) => {
-    for (const file of files) await (ONTOLOGY.test(file.name) ? takeOntology(file) : takeDocument(file));
+    const [document, ...more] = files.filter((file) => !ONTOLOGY.test(file.name));
+    if (more.length) toast(`Studio reads one document at a time: ${document.name}. A collection takes many.`, { action: { label: "Collections", run: () => go("/collections") }, seconds: 12 });
+    for (const file of files.filter((one) => ONTOLOGY.test(one.name))) await takeOntology(file);
+    if (document) await takeDocument(document);
   };
   const example = () => guard("Fetching the example", async () => {
-    const [story, ontologyFile] = await Promise.all(["story.txt", "company.ttl"].map(async (file) => (await ask(`/app/example/${file}`, { raw: true, accept: "*/*" })).text()));
-    await takeOntology(new File([ontologyFile], "company.ttl"), "example-company");
-    setText(story);
-    setName("story.txt");
+    const [text, ontology] = await Promise.all(["story.txt", "company.ttl"].map(fetchExample));
+    await takeOntology(new File([ontology], "company.ttl"), "example-company");
+    change({ text, name: "story.txt" });
   });
   const start = (event) => {
     event.preventDefault();
@@ -160,19 +211,10 @@ function Start({ query: address }) {
     <div class="hero"><h1>Turn a text into a graph</h1>
       <p class="muted">Every entity and every relation is tied to the words that say it, and nothing gets in that your ontology does not allow.</p></div>
     <form class="start" onSubmit=${start}>
-      <${DropZone} label="The document" onFiles=${take}><div class="card stack">
-        <div class="row spread"><label class="label" for="source">Text</label>
-          <div class="row"><button type="button" class="small" onClick=${example}>Try the example</button><${FileButton} label="Open a file" accept=".txt,.md,.html,.htm,.pdf,.docx" onFiles=${take} /></div></div>
-        <textarea id="source" rows="14" dir="auto" placeholder="Paste or type a text, or drop a text, PDF, DOCX or HTML file here." value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
-        <${Field} label="Name of the document" hint="Decisions of reviewers belong to it and hold for its next run, too."><input value=${name} maxlength="300" onInput=${(event) => setName(event.target.value)} /><//>
-      </div><//>
+      <${Source} now=${now} onFiles=${take} onExample=${example} />
       <${DropZone} label="How to extract" onFiles=${take}><div class="card stack">
-        <${Field} label="Ontology"><select required value=${ontology} onChange=${(event) => setOntology(event.target.value)}>
-          <option value="">Choose one</option>${isAhead && html`<option key="ahead" value=${ontology} selected>${ontology}</option>`}${list.flatMap((one) => (one.names.length ? one.names : [one.id]).map((id) => html`<option key=${id} value=${id} selected=${id === ontology}>${one.names.length ? id : one.label || id}${one.classes ? ` (${one.classes} classes)` : ""}</option>`))}</select><//>
-        <div class="row"><${FileButton} label="Add an ontology" accept=".ttl,.rdf,.owl,.jsonld,.nt,.nq,.trig,.xml,.json" onFiles=${take} /><span class="hint">It names the classes and properties that the graph may have. Turtle, RDF/XML, JSON-LD and others; drop it here as well.</span></div>
-        <${Field} label="Extractor"><select value=${extractor} onChange=${(event) => choose(event.target.value)}>${EXTRACTORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
-        ${extractor === "model" && html`<${Field} label="Model" hint=${models.length ? "" : "This service lists no model: SAMEAS_MODELS names those that it may ask."}><input required value=${model} list="models" placeholder="provider:name" onInput=${(event) => setModel(event.target.value)} />
-          <datalist id="models">${models.map((one) => html`<option value=${one} />`)}</datalist><//>`}
+        <${OntologyChoice} now=${now} list=${list} onFiles=${take} />
+        <${ExtractorChoice} now=${now} />
         <button type="submit" class="primary big" disabled=${!isReady || Boolean(busy)}>${busy ? `${busy}…` : "Extract the graph"}</button>
         ${/* Below the button: what comes late must not move it from under a pointer. */ ""}
         ${missing.length > 0 && !busy && html`<p class="estimate">Still needed: ${missing.join(" and ")}.</p>`}
@@ -181,9 +223,7 @@ function Start({ query: address }) {
       </div><//>
     </form>
     <${Recent} />
-    ${replacing && html`<${Dialog} title="Replace the ontology?" onClose=${() => setReplacing(null)}
-      actions=${html`<button type="button" onClick=${() => setReplacing(null)}>Leave it as it is</button><button type="button" class="primary" onClick=${() => { setReplacing(null); register(replacing.file, replacing.name); }}>Replace it</button>`}>
-      <p>${replacing.file.name} is another version of <strong>${replacing.before.names[0] ?? replacing.before.id}</strong>. With the new version, results of the one before are done again when they are next asked for.</p><//>`}
+    ${replacing && html`<${Replace} ...${replacing} onClose=${() => setReplacing(null)} onReplace=${() => { setReplacing(null); register(replacing.file, replacing.name); }} />`}
   </div>`;
 }
 

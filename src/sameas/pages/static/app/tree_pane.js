@@ -35,10 +35,10 @@ export function TreePane({ model, chosenClass, chosenProperty, onClass, onProper
   }, [model, all]);
   const shown = all ? roots : roots.filter((iri) => model.inAll.get(iri));
   return html`<section class="tree-pane" aria-label="Ontology" tabindex="0">
-    <div class="pane-head"><h2>${model.ontology?.title || "Ontology"}</h2>
-      ${model.classes.size > 0 && html`<label class="check small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} />all</label>`}</div>
+    <h2>${model.ontology?.title || "Ontology"}</h2>
     ${!model.ontology && html`<p class="muted small">The ontology of this run is not kept here; these are the classes that were found.</p>`}
-    <h3 class="group">Classes</h3>
+    <div class="pane-head"><h3 class="group">Classes</h3>
+      ${model.classes.size > 0 && html`<label class="check small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} />unused too</label>`}</div>
     <ul class="tree">${shown.map((iri) => html`<${Branch} key=${iri} model=${model} iri=${iri} depth=${0} chosen=${chosenClass} onClass=${onClass} open=${open}
       setOpen=${(one, is) => setOpen(new Map(open).set(one, is))} seen=${new Set()} onlyUsed=${!all} />`)}</ul>
     <h3 class="group">Properties</h3>

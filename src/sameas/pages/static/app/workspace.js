@@ -23,7 +23,7 @@ export function readSelection(model, query) {
   return { kind, id: kind === "relation" || kind === "refused" ? Number(id) : id };
 }
 
-export const select = (kind, id) => refine({ s: kind ? `${LETTERS[kind]}:${id}` : "" });
+export const select = (kind, id, more = {}) => refine({ s: kind ? `${LETTERS[kind]}:${id}` : "", ...more });
 
 function Filters({ model, query, shown }) {
   const classes = [...model.inAll.keys()].sort((one, other) => model.label(one).localeCompare(model.label(other)));
@@ -55,31 +55,26 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
   const tab = query.tab ?? sideTab ?? "selection";
   const { hot, hotRelation, evidence } = useMemo(() => highlighted(model, selection), [model, query.s]);
   const chooseEntity = (entity, place) => {
-    select("entity", entity.id);
-    refine({ tab: query.tab === "review" ? "review" : "selection" });
+    select("entity", entity.id, { tab: query.tab === "review" ? "review" : "selection" });
     setGoal(place ?? (entity.mentions[0] ? { ...entity.mentions[0] } : null));
   };
   const chooseRelation = (relation) => {
-    select("relation", relation.number);
-    if (query.tab !== "review") refine({ tab: "selection" });
+    select("relation", relation.number, query.tab === "review" ? {} : { tab: "selection" });
     setGoal(relation.evidence[0] ? { ...relation.evidence[0] } : null);
   };
   const chooseRefused = (one) => {
-    select("refused", one.number);
-    refine({ tab: "selection" });
+    select("refused", one.number, { tab: "selection" });
     setGoal({ start: one.start, end: one.end });
   };
   const chooseClass = (iri) => {
     const again = selection?.kind === "class" && selection.id === iri;
-    select(again ? "" : "class", iri);
-    refine({ tab: "selection" });
+    select(again ? "" : "class", iri, { tab: "selection" });
     const first = again ? null : model.mentions.find((mention) => model.isA(mention.entity, iri));
     if (first) setGoal({ start: first.start, end: first.end });
   };
   const chooseProperty = (iri) => {
     const again = selection?.kind === "property" && selection.id === iri;
-    select(again ? "" : "property", iri);
-    refine({ tab: "selection" });
+    select(again ? "" : "property", iri, { tab: "selection" });
   };
   const tabs = [
     { id: "selection", label: "Chosen" },
