@@ -89,6 +89,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_bodies: int = 512 * 1024 * 1024
     max_requests: int = 2_000
     max_runs: int = 16
+    chunks_per_task: int = 16
     max_streams: int = 1_000
     models: str = ""
     model_requests_per_minute: int = 50
@@ -154,6 +155,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("max_bodies must be at least max_body: it is for all bodies together")
         if self.max_body < 1_024 or min(self.max_requests, self.max_runs, self.max_streams) < 1:
             raise ValueError("max_body must be at least 1024 bytes, max_requests, max_runs and max_streams at least 1")
+        if self.chunks_per_task < 0:
+            raise ValueError("chunks_per_task must not be negative; 0 divides no run")
         if min(self.model_requests_per_minute, self.model_tokens_per_minute, self.model_concurrency) < 1:
             raise ValueError("model_requests_per_minute, model_tokens_per_minute, model_concurrency must be at least 1")
         if min(self.request_tokens, self.tenant_tokens_per_day) < 1:
@@ -256,6 +259,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "max_bodies": str(self.max_bodies),
             "max_requests": str(self.max_requests),
             "max_runs": str(self.max_runs),
+            "chunks_per_task": str(self.chunks_per_task) if self.chunks_per_task else "(runs are not divided)",
             "max_streams": str(self.max_streams),
             "models": self.models or "(none)",
             "model_requests_per_minute": str(self.model_requests_per_minute),

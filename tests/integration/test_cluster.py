@@ -28,7 +28,7 @@ WITHIN = 60.0
 def machines():
     with ExitStack() as stack:
         stack.enter_context(program_or_skip())
-        yield Machines(stack, workers=2, broker="rabbitmq", settings={})
+        yield Machines(stack, workers=2, broker="rabbitmq", settings={}, with_proxies=True)
 
 
 @pytest.fixture
@@ -357,9 +357,12 @@ def test_a_worker_that_is_told_to_stop_hands_over_what_it_cannot_finish(machines
 
 
 def test_a_short_storm_loses_and_doubles_nothing(machines, nodes):
-    storm = ClusterStorm(machines, seconds=5.0, requests=60, victims=("worker", "redis", "api"), every=1.0)
+    storm = ClusterStorm(
+        machines, seconds=5.0, requests=60, victims=("worker", "connections", "redis", "api"), every=1.0
+    )
     report = storm.run()
     assert report.kills.total() >= 2
+    assert report.kills["connections"]
     assert report.is_clean, report
     assert report.answered == report.asked == 60
 

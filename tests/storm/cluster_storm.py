@@ -1,4 +1,5 @@
-"""A storm over several machines: API nodes, workers, broker, Redis and PostgreSQL are killed while clients ask.
+"""A storm over several machines: API nodes, workers, broker, Redis and PostgreSQL are killed, and connections cut, while
+clients ask.
 
 Clients ask for each text twice, at nodes of their choice, and come back until they have an answer; some listen to the
 events of their run and go on at another node when a stream breaks. Afterwards what they were told is compared with what
@@ -29,16 +30,18 @@ from tests.servers.cluster import ApiNode, WorkerNode
 from tests.servers.model_script import Call, says
 from tests.servers.model_server import ModelServer
 from tests.servers.postgres import PostgresServer
+from tests.servers.proxy import FaultProxy
 from tests.servers.rabbitmq import RabbitMQServer
 from tests.servers.redis import RedisServer
 from tests.servers.s3 import S3Server
 from tests.servers.server import Server
 from tests.unit.server.house import TURTLE
 
-Victim = Literal["worker", "api", "broker", "redis", "postgres"]
+Victim = Literal["worker", "api", "broker", "redis", "postgres", "connections"]
 LEASE = 2.0
 _ASKED_WITHIN = 5.0
 _CALL_TAKES = 0.05
+_CUT_FOR = 0.3
 # Between the store's clock and the arrival of a call at the model, on one machine.
 _CLOCKS = 0.02
 _AWAY = (OSError, urllib.error.URLError, http.client.HTTPException, ValueError)
@@ -82,7 +85,13 @@ class Machines:
     """Two API nodes and some workers, each with a home of its own, and the servers that they share."""
 
     def __init__(
-        self, stack: ExitStack, *, workers: int, broker: Literal["rabbitmq", "redis"], settings: dict[str, str]
+        self,
+        stack: ExitStack,
+        *,
+        workers: int,
+        broker: Literal["rabbitmq", "redis"],
+        settings: dict[str, str],
+        with_proxies: bool = False,
     ) -> None:
         self.model = stack.enter_context(ModelServer(_answer))
         self.redis = stack.enter_context(RedisServer(appendonly="always"))
@@ -91,11 +100,25 @@ class Machines:
         )
         self.postgres = stack.enter_context(PostgresServer())
         self.s3 = stack.enter_context(S3Server())
+        # What nodes and workers say to the servers goes through these, where connections are to be cut.
+        servers = (self.redis, self.broker, self.postgres, self.s3) if with_proxies else ()
+        self.proxies = [stack.enter_context(FaultProxy(port=server.port)) for server in servers]
+        redis, broker_url, postgres, endpoint = (
+            self.redis.url,
+            self.broker.url,
+            self.postgres.url,
+            self.s3.credentials["AWS_ENDPOINT_URL"],
+        )
+        if with_proxies:
+            redis, broker_url, postgres, endpoint = (
+                proxy.url_of(url)
+                for proxy, url in zip(self.proxies, (redis, broker_url, postgres, endpoint), strict=True)
+            )
         shared = {
-            "SAMEAS_STORE": self.redis.url,
-            "SAMEAS_DATABASE": self.postgres.url,
+            "SAMEAS_STORE": redis,
+            "SAMEAS_DATABASE": postgres,
             "SAMEAS_OBJECTS": self.s3.url,
-            "SAMEAS_BROKER": self.broker.url,
+            "SAMEAS_BROKER": broker_url,
             "SAMEAS_LEASE": str(LEASE),
             "SAMEAS_GRACE": "2",
             "SAMEAS_MAX_RUNS": "8",
@@ -105,6 +128,7 @@ class Machines:
             "SAMEAS_MODEL_CONCURRENCY": "64",
             "SAMEAS_TENANT_TOKENS_PER_DAY": "1000000000000",
             **self.s3.credentials,
+            "AWS_ENDPOINT_URL": endpoint,
             **settings,
         }
         self.nodes = [ApiNode(shared) for _ in range(2)]
@@ -120,8 +144,15 @@ class Machines:
         status, said = self.nodes[0].ask("PUT", "/api/v1/ontologies/company", TURTLE)
         assert status == 201, said
 
+    def cut(self, proxy: FaultProxy) -> None:
+        """End all connections to a server, and refuse new ones for a moment."""
+        proxy.reset()
+        time.sleep(_CUT_FOR)
+        proxy.heal()
+
     def victims(self, kind: Victim) -> list[Server]:
         return {
+            "connections": [],
             "worker": [*self.workers],
             "api": [*self.nodes],
             "broker": [self.broker],
@@ -186,6 +217,10 @@ class ClusterStorm:
             if self._is_over.wait(self._every * self._random.uniform(0.5, 1.5)):
                 break
             kind = kinds[self.report.kills.total() % len(kinds)]
+            if kind == "connections":
+                self._machines.cut(self._random.choice(self._machines.proxies))
+                self.report.kills[kind] += 1
+                continue
             victim = self._random.choice(self._machines.victims(kind))
             if not victim.running:
                 continue
@@ -280,6 +315,9 @@ class ClusterStorm:
                     trouble.close()
                 self.report.reconnects += 1
                 time.sleep(chance.uniform(0.05, 0.3))
+        if not is_over:
+            with self._lock:
+                self.report.gaps.append(f"{key}: nothing after {last}, and no end")
 
     def _check(self) -> None:
         report = self.report
@@ -295,23 +333,23 @@ class ClusterStorm:
             recorded = _recorded(engine)
         offset = time.time() - time.monotonic()
         made = self._machines.model.calls[self._calls_before :]
-        calls = Counter(map(_marker, made))
+        calls = Counter(map(marker, made))
         report.calls = calls.total()
         report.repeated_in_flight = report.calls - len(calls)
         for call in made:
-            completed_at = recorded.get(_marker(call))
+            completed_at = recorded.get(marker(call))
             if completed_at is not None and call.arrived_at + offset > completed_at + _CLOCKS:
                 report.repeated_after_recorded.append(
-                    f"{_marker(call)}: {call.arrived_at + offset - completed_at:.3f} s"
+                    f"{marker(call)}: {call.arrived_at + offset - completed_at:.3f} s"
                 )
 
 
 def _answer(call: Call) -> Any:
     # As many blanks at its end as the person's number, and one, tell which call a recorded reply is of.
-    return says(json.dumps(ORACLE(call)) + " " * (int(_marker(call)[1]) + 1), latency=_CALL_TAKES)
+    return says(json.dumps(ORACLE(call)) + " " * (int(marker(call)[1]) + 1), latency=_CALL_TAKES)
 
 
-def _marker(call: Call) -> tuple[str, str]:
+def marker(call: Call) -> tuple[str, str]:
     """What a call is about: its question, and the person that its text names."""
     return call.schema_name, call.user.partition(" Stone")[0].rpartition("Person")[2]
 

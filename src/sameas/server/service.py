@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -44,6 +45,7 @@ from sameas.server.runs.day_accounts import DayAccounts, Spent
 from sameas.server.runs.deletion import Deletion
 from sameas.server.runs.dispatch import Dispatch
 from sameas.server.runs.extractors import Extractors, ModelExtractors, TimeLimits
+from sameas.server.runs.helpers import Helpers
 from sameas.server.runs.hourly_counts import HourlyCounts, keep_flushed
 from sameas.server.runs.long_work import LongWork
 from sameas.server.runs.models import AccountState, Models
@@ -328,6 +330,8 @@ class Service:
             observers=observers,
         )
         self.pending_runs: PendingRuns | PendingObjects = PendingRuns(settings.home)
+        if settings.broker and not options.is_worker and await asyncio.to_thread(_has_files, settings.ontologies):
+            _LOG.warning("the files in %s are not used with a broker: put ontologies over the API", settings.ontologies)
         if settings.broker and objects is not None:
             self.pending_runs = PendingObjects(objects)
             if not options.is_worker:
@@ -366,6 +370,7 @@ class Service:
             lease=settings.lease,
             at_once=settings.max_runs,
             divided=not options.single_tenant,
+            chunks_per_task=settings.chunks_per_task,
             body_memory=self.body_memory,
             accounts=self.accounts,
             request_limit=Spent(settings.request_tokens, of_request),
@@ -374,6 +379,16 @@ class Service:
             min_confidence=settings.min_confidence,
             observe=self.observe,
         )
+        if options.is_worker and isinstance(self.pending_runs, PendingObjects):
+            self.runner.helpers = Helpers(
+                Broker(settings.broker),
+                runner=self.runner,
+                chunks_per_task=settings.chunks_per_task,
+                workspaces=self.workspaces,
+                pending_runs=self.pending_runs,
+                long_work=self._long_work,
+                accounts=self.accounts,
+            )
         self.broadcast = Broadcast(plain, self._heard)
         self.client_keys = ClientKeys(plain, lease=settings.lease, retention=settings.key_ttl)
         self.deletion = Deletion(
@@ -410,10 +425,12 @@ class Service:
             return None
         from sameas.cluster.live_events import EventReader
 
-        reader = EventReader(
-            self.settings.events_url,
-            on_ended=lambda space, key: self.dispatch.hear_end(space, key) if self.dispatch is not None else None,
-        )
+        def ended(space: str, key: str) -> None:
+            assert self.dispatch is not None
+            self.dispatch.hear_end(space, key)
+            self.mirrors.hear_end(space, key)
+
+        reader = EventReader(self.settings.events_url, on_ended=ended)
         reader.start()
         return reader
 
@@ -541,3 +558,7 @@ class Service:
             return await self.do(self.runner.record(space, key)) is not None
         except StoreUnavailable:
             return True
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(path.is_file() for path in folder.iterdir())

@@ -21,7 +21,8 @@ from typing import Any
 
 from prometheus_client import start_http_server
 
-from sameas.cluster.broker import QUEUE, RUN, make_app
+from sameas.cluster.broker import CHUNKS, QUEUE, RUN, make_app
+from sameas.extraction.pipeline.run import Part
 from sameas.server.app import App
 from sameas.server.authentication import open_entry
 from sameas.server.logs import RequestLog, configure_logging
@@ -61,6 +62,7 @@ class ClusterWorker:
         self._loop = BackgroundLoop()
         self._celery = make_app(settings.broker)
         self._celery.task(name=RUN, ignore_result=True)(self._do_run)
+        self._celery.task(name=CHUNKS, ignore_result=True)(self._do_chunks)
         self._stop_by = 0.0
 
     def run(self) -> None:
@@ -95,11 +97,19 @@ class ClusterWorker:
         what = self._wait_for(self._service.do(self._service.runner.work_on(space, key)))
         _LOG.info("the run %s %s", key, what)
 
+    def _do_chunks(self, space: str, key: str, number: int, parts: int, *_later: Any, **_later_words: Any) -> None:
+        helpers = self._service.runner.helpers
+        assert helpers is not None
+        what = self._wait_for(self._service.do(helpers.help(space, key, Part(number, parts))))
+        _LOG.info("the run %s %s", key, what)
+
     def _stop(self, **_: Any) -> None:
         """Celery waits for what is under way without end; after the grace time it is handed over."""
         threading.Thread(target=self._hand_over, daemon=True).start()
 
     def _hand_over(self) -> None:
+        if (helpers := self._service.runner.helpers) is not None:
+            self._wait_for(self._service.do(helpers.dismiss()))
         time.sleep(self._settings.grace)
         if self._service.runner.running:
             # Their messages were not acknowledged and come back; their claims are given back here.

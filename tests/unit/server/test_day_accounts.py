@@ -4,6 +4,7 @@ import asyncio
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from sameas import AsyncEngine, open_async_store
 from sameas.server.problems import Problem
@@ -89,3 +90,16 @@ async def test_the_last_of_a_chain_is_found_whatever_its_length(engine, length):
     for number in range(1, length + 1):
         await append_log.add(Spent(number), number=number)
     assert await append_log.last() == (length, Spent(length) if length else None)
+
+
+async def test_what_a_run_and_its_helpers_may_spend_is_together_what_was_set_aside(engine):
+    accounts = accounts_of(engine)
+    reserved = replace(await accounts.begin("t", likely=Spent(100), most=Spent(600, Decimal(6))), helpers=2)
+    helper, own = reserved.allowed_to_helper(), reserved.allowed()
+    assert (helper.tokens, own.tokens) == (125, 250)
+    assert own.plus(helper).plus(helper).fits(reserved.most)
+    await accounts.end(reserved, Spent(300))
+    # What one of them told after the run had ended.
+    await accounts.add(reserved, Spent(20))
+    account = await accounts.read("t", DAY)
+    assert (account.spent, account.reserved) == (Spent(320), {})

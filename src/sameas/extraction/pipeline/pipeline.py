@@ -22,7 +22,7 @@ from sameas.extraction.graph.guard import Guard
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
 from sameas.extraction.pipeline.checkpoints import Checkpoints, NotedCheckpoints, UseNotes
 from sameas.extraction.pipeline.outcome import ExtractionResult, failure_code
-from sameas.extraction.pipeline.run import PipelineRun, RunPlan
+from sameas.extraction.pipeline.run import Part, PipelineRun, RunPlan
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
@@ -72,9 +72,7 @@ class Pipeline:
 
         `meter` shows what the run spends while it goes on; `used` is told which checkpoints it uses.
         """
-        plan = self._plan
-        if used is not None and plan.checkpoints is not None:
-            plan = replace(plan, checkpoints=NotedCheckpoints(plan.checkpoints, used))
+        plan = self._noting(used)
         run = PipelineRun(plan, text, key=key, bus=bus or Bus(key, journal=NoJournal()), meter=meter or SpendingMeter())
         output = OutputContext(
             key=key,
@@ -101,3 +99,17 @@ class Pipeline:
             run.end(ExtractionFailed, error=report)
         run.bus.close()
         return work.result()
+
+    async def help(self, text: str, part: Part, *, key: str, meter: SpendingMeter, used: UseNotes) -> int:
+        """Leave checkpoints of a part of the chunks to a run that goes on elsewhere; returns how many there are."""
+        plan, bus = self._noting(used), Bus(key, journal=NoJournal())
+        try:
+            return await PipelineRun(plan, text, key=key, bus=bus, meter=meter).help(text, part)
+        finally:
+            bus.close()
+
+    def _noting(self, used: UseNotes | None) -> RunPlan:
+        plan = self._plan
+        if used is None or plan.checkpoints is None:
+            return plan
+        return replace(plan, checkpoints=NotedCheckpoints(plan.checkpoints, used))

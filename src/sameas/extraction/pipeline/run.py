@@ -5,9 +5,10 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from sameas.extraction.events.bus import Bus
 from sameas.extraction.events.events import (
@@ -41,6 +42,7 @@ from sameas.extraction.pipeline.stages import (
     ChunkClaims,
     ChunkingStage,
     ChunkMentions,
+    ChunkSupport,
     EntityStage,
     GroundingStage,
     RelationStage,
@@ -53,7 +55,7 @@ from sameas.extraction.pipeline.stages.spools import ChunkSpool, ResultSpool
 from sameas.extraction.text.chunking import iter_chunks
 from sameas.extraction.text.document import normalized_pieces
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, within
-from sameas.ontology.focus import Focuser
+from sameas.ontology.focus import Focus, Focuser
 from sameas.ontology.index import OntologyIndex
 
 T = TypeVar("T")
@@ -69,6 +71,17 @@ _NO_NAME_HAS_A_CLASS = (
     "beside names, the names themselves as individuals, or rdfs:domain and rdfs:range of the properties that the text "
     "speaks of."
 )
+
+
+class Part(NamedTuple):
+    """One of so many parts of a document's chunks; the first is number 0."""
+
+    number: int
+    parts: int
+
+    def has(self, index: int, *, of: int) -> bool:
+        """Whether a chunk belongs to it, of a document with so many."""
+        return index * self.parts // of == self.number
 
 
 class RunPlan(msgspec.Struct, frozen=True):
@@ -129,24 +142,12 @@ class PipelineRun:
             await self._chunk(text)
             self._bind()
             foci = await self._each(ScopingStage(self._focuser))
-            mentions = await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
+            mentions = await self._read(foci)
             self._collect(mentions)
             resolution = await self._resolve(mentions)
-            claims = await self._each(
-                RelationStage(
-                    self._extractor,
-                    self._guard,
-                    foci=foci,
-                    found=mentions,
-                    identity=self._identity,
-                    is_kept=self._bound is None or self._bound.relates,
-                )
-            )
+            claims = await self._relate(foci, mentions)
             self._collect(claims)
-            second = self._bound if self._bound is not None and self._bound.verifies else None
-            support = await self._each(
-                GroundingStage(self._settings.grounding, found=claims, second=second, identity=self._identity)
-            )
+            support = await self._ground(claims)
             relations = assemble(support, starts=self._chunks.starts, resolution=resolution, ledger=self._rejected)
         except BaseException:
             self._so_far = self._found_so_far()
@@ -157,6 +158,22 @@ class PipelineRun:
         graph = self._graph(resolution, relations)
         outputs = await self._write(graph, relations.evidence_count, formats, output)
         return self._finish(graph, outputs)
+
+    async def help(self, text: str, part: Part) -> int:
+        """Do what stages keep of a part of the chunks, for a run that goes on elsewhere; returns how many there are."""
+        try:
+            await self._chunk(text)
+            mine = [chunk for chunk in self._chunks if part.has(chunk.index, of=len(self._chunks))]
+            self._chunks.close()
+            # The run comes from the front: it meets its helper once, and not at every chunk.
+            self._chunks = ChunkSpool(replace(chunk, index=place) for place, chunk in enumerate(reversed(mine)))
+            self._bind()
+            foci = await self._each(ScopingStage(self._focuser))
+            await self._ground(await self._relate(foci, await self._read(foci)))
+            return len(mine)
+        finally:
+            self._chunks.close()
+            self._results.close()
 
     def end(self, kind: type[ExtractionFailed | ExtractionCancelled], **fields: object) -> None:
         """Say how the run ended and what it had found, as its last event."""
@@ -233,6 +250,27 @@ class PipelineRun:
             self._reused += done.from_checkpoints
             self._count = done.items
         return results
+
+    async def _read(self, foci: ResultSpool[Focus]) -> ResultSpool[ChunkMentions]:
+        return await self._each(EntityStage(self._extractor, self._guard, foci=foci, identity=self._identity))
+
+    async def _relate(self, foci: ResultSpool[Focus], mentions: ResultSpool[ChunkMentions]) -> ResultSpool[ChunkClaims]:
+        return await self._each(
+            RelationStage(
+                self._extractor,
+                self._guard,
+                foci=foci,
+                found=mentions,
+                identity=self._identity,
+                is_kept=self._bound is None or self._bound.relates,
+            )
+        )
+
+    async def _ground(self, claims: ResultSpool[ChunkClaims]) -> ResultSpool[ChunkSupport]:
+        second = self._bound if self._bound is not None and self._bound.verifies else None
+        return await self._each(
+            GroundingStage(self._settings.grounding, found=claims, second=second, identity=self._identity)
+        )
 
     async def _resolve(self, mentions: ResultSpool[ChunkMentions]) -> Resolution:
         with self._stage("entity_resolution"):

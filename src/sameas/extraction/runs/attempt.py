@@ -238,6 +238,8 @@ class RunAttempt:
         now = self._clock()
         took = max(0, round((now - seconds_of(self._metadata.started_at)) * 1000))
         self._metadata = replace(self._metadata, completed_at=instant(now), duration_ms=took)
+        if self._upload is not None:
+            self.meter.before = joined(self.meter.before, self._upload.spent_by_helpers())
         self._write()
         self._spending.end()
         if self._upload is not None:

@@ -10,6 +10,7 @@ and believed by the digests of its metadata.
     runs/{tenant}/{key}/{fence}/spending.jsonl          what it has spent so far
     runs/{tenant}/{key}/{fence}/result                  all files, once it has ended
     runs/{tenant}/{key}/{fence}/files/{name}            a file that is too large for that
+    helpers/{tenant}/{key}/{part}-{id}                  what a helper of a run has spent, until the run has ended
     started/{tenant}/{time}~{key}                       when a run began, the newest first
     ontologies/{tenant}/{digest}                        an ontology of some run, by its version
     reviews/{tenant}/{document}/{id}                    a decision of a reviewer
@@ -27,12 +28,14 @@ import msgspec
 from msgspec.structs import replace
 
 from sameas.extraction.events.journal import JournalLine, JournalTail
+from sameas.extraction.extractors.usage import joined
 from sameas.extraction.runs.durable_file import write_durably
 from sameas.extraction.runs.folder import RunFolder
 from sameas.extraction.runs.folder_names import Mark, is_key, tenant_folder
 from sameas.extraction.runs.metadata import EVENTS, METADATA, RunMetadata, seconds_of
 from sameas.extraction.runs.sources import TEXT
 from sameas.extraction.runs.spending import SPENDING
+from sameas.llm.ledger import UsageRow
 from sameas.objects import Objects, ObjectsUnavailable
 
 _LOG = logging.getLogger("sameas")
@@ -63,6 +66,7 @@ class _Files(msgspec.Struct):
     apart: tuple[str, ...] = ()
 
 
+_rows = msgspec.json.Decoder(tuple[UsageRow, ...])
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Files).decode
 
@@ -139,8 +143,20 @@ class RunObjects:
         root = self._root(key)
         names = [one.name for one in self._objects.list(root.rstrip("/"))]
         started = [f"started/{self._folder}/{mark}" for mark in self._started() if mark.endswith(key)]
-        self._objects.delete([*names, *started])
+        helped = [one.name for one in self._objects.list(f"helpers/{self._folder}/{key}")]
+        self._objects.delete([*names, *started, *helped])
         return bool(names)
+
+    def tell_spending(self, key: str, name: str, rows: Iterable[UsageRow]) -> None:
+        """Say what a helper of a run has spent so far."""
+        self._objects.put(f"helpers/{self._folder}/{key}/{name}", msgspec.json.encode(tuple(rows)))
+
+    def take_spending(self, key: str) -> tuple[UsageRow, ...]:
+        """What helpers of a run have spent that nobody has counted yet; it is counted by whoever takes it."""
+        names = [one.name for one in self._objects.list(f"helpers/{self._folder}/{key}")]
+        told = [data for name in names if (data := self._objects.get(name)) is not None]
+        self._objects.delete(names)
+        return joined(*map(_rows.decode, told))
 
     def add_mark(self, mark: Mark) -> None:
         """Note when a run began."""
@@ -301,6 +317,10 @@ class AttemptUpload:
         self.close()
         self._objects.put_result(self._folder, self.place, metadata)
         self._objects.publish(self._folder.key, self._tail.lines())
+
+    def spent_by_helpers(self) -> tuple[UsageRow, ...]:
+        """What others have spent on this run, to be counted now."""
+        return self._objects.take_spending(self._folder.key)
 
     def close(self) -> None:
         """Tell nothing more."""

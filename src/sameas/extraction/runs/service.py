@@ -61,6 +61,7 @@ from sameas.ontology.model import Ontology
 
 if TYPE_CHECKING:
     from sameas.extraction.pipeline.pipeline import Pipeline
+    from sameas.extraction.pipeline.run import Part
 from sameas.extraction.pipeline.settings import PipelineSettings
 
 _LOG = logging.getLogger("sameas")
@@ -233,6 +234,25 @@ class ExtractionService:
             return await self._once(work, heard.emit if on_event is not None else None, on_wait)
 
         return await self._shared_runs.share(source.key.key, extract, on_leave=heard.leave, on_end=source.close)
+
+    async def help(
+        self,
+        key: str,
+        text: str,
+        *,
+        ontology: Ontology,
+        extractor: Extractor,
+        settings: "PipelineSettings",
+        part: "Part",
+    ) -> int | None:
+        """Do a part of the chunks of a run that goes on elsewhere; how many, or None where somebody else does."""
+        from sameas.extraction.runs.help import PartWork
+
+        if self._runs.objects is None:
+            raise ValueError("helping needs objects that all nodes see: give objects= too")
+        pipeline = self._pipeline(ontology, extractor, settings)
+        work = PartWork(pipeline=pipeline, text=text, key=key, part=part, runs=self._runs, objects=self._runs.objects)
+        return await work.claimed(self._engine, tenant=self._tenant, lease=self._settings.policy.lease)
 
     def note_shared(self, key: str, *, ontology_id: str, waited: float, audit: Mapping[str, Any]) -> None:
         """In the audit log of the database: a caller waited for somebody else's run of this key; blocking."""

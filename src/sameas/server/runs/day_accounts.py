@@ -58,6 +58,19 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     day: str
     most: Spent
     before: Spent = Spent()
+    helpers: int = 0
+    """So many share one half of it; the run itself has the other."""
+
+    def allowed(self) -> Spent:
+        """What the run itself may spend, with what it had spent before."""
+        return self.before.plus(self._half() if self.helpers else self.most)
+
+    def allowed_to_helper(self) -> Spent:
+        half = self._half()
+        return Spent(half.tokens // max(1, self.helpers), half.cost / max(1, self.helpers))
+
+    def _half(self) -> Spent:
+        return Spent(self.most.tokens // 2, self.most.cost / 2)
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +139,15 @@ class DayAccounts:
             return Account(spent=account.spent.plus(spent), reserved=others, change=str(uuid7()))
 
         await self._change(reserved.tenant, reserved.day, settle)
+
+    async def add(self, reserved: Reserved, spent: Spent) -> None:
+        """Count what was spent for a run beside what was counted when it ended."""
+        change = str(uuid7())
+        await self._change(
+            reserved.tenant,
+            reserved.day,
+            lambda account: Account(spent=account.spent.plus(spent), reserved=account.reserved, change=change),
+        )
 
     async def read(self, tenant: str, day: str) -> Account:
         """How an account stands."""

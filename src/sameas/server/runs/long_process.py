@@ -29,6 +29,7 @@ from sameas.server.runs.long_tasks import (
     Extracted,
     ExtractTask,
     Failed,
+    HelpTask,
     Keyed,
     LookAtModels,
     Prepare,
@@ -123,11 +124,26 @@ class LongProcess:
                 return TaskAnswer(number=task.number, estimated=await estimate_of(await self._prepare(task)))
             case ExtractTask():
                 return TaskAnswer(number=task.number, extracted=await self._extract(task))
+            case HelpTask():
+                return TaskAnswer(number=task.number, helped=await self._help(task))
             case LookAtModels():
                 return TaskAnswer(number=task.number, states=tuple(await self._models.states()))
 
-    async def _prepare(self, task: Prepare | Estimate | ExtractTask) -> Prepared:
+    async def _prepare(self, task: Prepare | Estimate | ExtractTask | HelpTask) -> Prepared:
         return await self._preparing.prepare(task.space, task.request, task.found.registered())
+
+    async def _help(self, task: HelpTask) -> int | None:
+        prepared = await self._prepare(task)
+        assert prepared.means is not None
+        ALLOWED.set(task.allowed)
+        return await self._workspaces.get(task.space).help(
+            prepared.key.key,
+            task.request.text,
+            ontology=prepared.means.ontology,
+            extractor=prepared.means.extractor,
+            settings=prepared.settings,
+            part=task.part,
+        )
 
     async def _extract(self, task: ExtractTask) -> Extracted:
         prepared = await self._prepare(task)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from sameas.extraction.pipeline.run import Part
 from sameas.identity.key import IdempotencyKey, KeyComponents
 from sameas.once.errors import InProgress, OutcomeUnknown, StoreUnavailable, Superseded
 from sameas.ontology import errors as ontology_errors
@@ -90,6 +91,17 @@ class ExtractTask(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     allowed: tuple[int, Decimal | None] | None = None
 
 
+class HelpTask(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """A part of the chunks of a run that goes on elsewhere."""
+
+    number: int
+    space: str
+    request: ExtractRequest
+    found: TaskResult
+    part: Part
+    allowed: tuple[int, Decimal | None] | None = None
+
+
 class LookAtModels(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """How limiters and circuits stand."""
 
@@ -102,7 +114,7 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
-Question: TypeAlias = Describe | Prepare | Estimate | ExtractTask | LookAtModels
+Question: TypeAlias = Describe | Prepare | Estimate | ExtractTask | HelpTask | LookAtModels
 Task: TypeAlias = Begin | Question | Cancel
 
 
@@ -215,5 +227,6 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     keyed: Keyed | None = None
     extracted: Extracted | None = None
     estimated: ModelEstimate | None = None
+    helped: int | None = None
     states: tuple[AccountState, ...] = ()
     failed: Failed | None = None

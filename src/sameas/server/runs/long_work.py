@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from sameas.extraction.pipeline.run import Part
 from sameas.server.runs.long_tasks import (
     LENGTH_BYTES,
     Begin,
@@ -28,6 +29,7 @@ from sameas.server.runs.long_tasks import (
     Estimate,
     Extracted,
     ExtractTask,
+    HelpTask,
     Keyed,
     LookAtModels,
     Prepare,
@@ -121,6 +123,24 @@ class LongWork:
             )
         assert answer.extracted is not None
         return answer.extracted
+
+    async def help(
+        self, prepared: Prepared, part: Part, *, allowed: tuple[int, Decimal | None] | None = None
+    ) -> int | None:
+        """Do a part of the chunks of a run that goes on elsewhere."""
+        process, found = self._for(prepared.request), TaskResult.of(prepared.found)
+        async with process.run_queue.turn(tenant_of(prepared.space), is_long=True):
+            answer = await process.ask(
+                lambda number: HelpTask(
+                    number=number,
+                    space=prepared.space,
+                    request=prepared.request,
+                    found=found,
+                    part=part,
+                    allowed=allowed,
+                )
+            )
+        return answer.helped
 
     async def kill(self) -> set[str]:
         """End everything at once, as if by accident; gives the names under which claims were held."""

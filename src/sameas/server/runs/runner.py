@@ -20,6 +20,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from sameas.cluster.broker import Priority
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.graph.model import in_memory
@@ -40,6 +42,7 @@ from sameas.server.runs.answers import Done, done_of, parts
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent, total
 from sameas.server.runs.dispatch import Dispatch
 from sameas.server.runs.extraction_log import ExtractionLog, asked_for
+from sameas.server.runs.helpers import ASKS_MODELS, Helpers, helpers_for
 from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.long_work import LongWork, holder_of
 from sameas.server.runs.models import ALLOWED, ModelEstimate
@@ -51,8 +54,6 @@ from sameas.server.tenants.ontologies import ContentGone, Ontologies, Registered
 from sameas.server.tenants.workspaces import Workspaces, tenant_of
 
 _LOG = logging.getLogger("sameas.server")
-# How the names of extractors begin that ask a model.
-_ASKS_MODELS = "model:"
 _FAILURES_KEPT = 1_000
 # Long texts that are read here at once: one interpreter reads them all, so that more would be no sooner done, and short
 # work would wait for each of them again and again.
@@ -100,6 +101,7 @@ class Runner:
         lease: float,
         at_once: int,
         divided: bool,
+        chunks_per_task: int,
         body_memory: BodyMemory,
         accounts: DayAccounts,
         request_limit: Spent,
@@ -117,6 +119,9 @@ class Runner:
         # With it, workers elsewhere do what is written down here.
         self._dispatch = dispatch
         self._is_worker = is_worker
+        self._chunks_per_task = chunks_per_task
+        # Of a worker: those who do parts of its runs, and whose parts it does.
+        self.helpers: Helpers | None = None
         self._engine = engine
         self._base = base
         self._lease = lease
@@ -166,7 +171,7 @@ class Runner:
 
     @property
     def running(self) -> int:
-        return len(self._tasks)
+        return len(self._tasks) + (0 if self.helpers is None else self.helpers.helping)
 
     async def prepare(self, space: str, request: ExtractRequest) -> Prepared:
         """Resolve the ontology and the extractor, and compute the key."""
@@ -368,6 +373,8 @@ class Runner:
             if self._tasks:
                 await asyncio.wait(set(self._tasks.values()))
             return 0
+        if self.helpers is not None:
+            await self.helpers.close()
         if self._tasks and seconds > 0:
             await asyncio.wait(set(self._tasks.values()), timeout=seconds)
         return len(self._tasks)
@@ -426,6 +433,8 @@ class Runner:
             await self._workspaces.note(space)
             if promised:
                 log.started(asked_for(prepared.request, prepared.key.components.ontology_id))
+            if promised and self.helpers is not None:
+                await self.helpers.call(prepared, reserved)
             done = await self._extract(prepared, audit, reserved)
             if not done.cache_hit and not done.shared:
                 log.completed(entities=done.entities, relations=done.relations, status=done.status)
@@ -499,7 +508,7 @@ class Runner:
     async def _reserve(self, prepared: Prepared) -> Reserved | None:
         """Set aside what a new run may spend on models."""
         space, key = prepared.space, prepared.key.key
-        if not prepared.extractor.name.startswith(_ASKS_MODELS):
+        if not prepared.extractor.name.startswith(ASKS_MODELS):
             return None
         pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
         if pending_run is not None:
@@ -515,7 +524,20 @@ class Runner:
             dearest = found.most_cost or Decimal(0)
             likely = Spent(least, max(found.cost or Decimal(0), dearest * least / max(1, found.most_tokens)))
             most = Spent(max(usual.tokens, found.most_tokens), dearest).at_most(most)
-        return await self._accounts.begin(tenant_of(space), likely=likely.at_most(most), most=most, before=before)
+        helpers = 0
+        if self._dispatch is not None and not prepared.request.extraction_params.batch:
+            helpers = await helpers_for(
+                prepared.extractor.name,
+                prepared.request.text,
+                prepared.settings,
+                chunks_per_task=self._chunks_per_task,
+            )
+        twice = most.plus(most)
+        if not helpers or not twice.fits(self._request_limit):
+            return await self._accounts.begin(tenant_of(space), likely=likely.at_most(most), most=most, before=before)
+        reserved = await self._accounts.begin(tenant_of(space), likely=likely.at_most(most), most=twice, before=before)
+        is_whole = twice.tokens <= reserved.most.tokens and (twice.cost <= reserved.most.cost or not self._limits_cost)
+        return replace(reserved, helpers=helpers) if is_whole else reserved
 
     async def _end(self, space: str, key: str, reserved: Reserved | None) -> None:
         """Take back a promise, and count what its run has spent."""
@@ -543,13 +565,16 @@ class Runner:
             return Spent()
         return total(SpendingFile(folder.path).read(metadata.usage))
 
-    def _allowed(self, reserved: Reserved | None) -> tuple[int, Decimal | None] | None:
-        """What a run may spend in all, its earlier attempts included."""
+    def allowed(self, reserved: Reserved | None, *, to_helper: bool = False) -> tuple[int, Decimal | None] | None:
+        """What a run may spend in all, its earlier attempts included, or one who helps it."""
         if reserved is None:
             return None
-        most = reserved.before.plus(reserved.most).at_most(self._request_limit)
-        is_limited = self._request_limit.cost.is_finite() or self._accounts.limits_cost
-        return max(1, most.tokens), most.cost if is_limited else None
+        most = (reserved.allowed_to_helper() if to_helper else reserved.allowed()).at_most(self._request_limit)
+        return max(1, most.tokens), most.cost if self._limits_cost else None
+
+    @property
+    def _limits_cost(self) -> bool:
+        return self._request_limit.cost.is_finite() or self._accounts.limits_cost
 
     async def _extract(self, prepared: Prepared, audit: Mapping[str, Any], reserved: Reserved | None) -> Done:
         if prepared.means is None:
@@ -557,15 +582,15 @@ class Runner:
             began = time.monotonic()
             try:
                 async with self._suspicion(prepared):
-                    extracted = await self._long_work.extract(prepared, audit, allowed=self._allowed(reserved))
+                    extracted = await self._long_work.extract(prepared, audit, allowed=self.allowed(reserved))
             except ChildProcessError as error:
                 raise self._ended_process(prepared, error) from error
             # The engine of the other process has told nobody here.
             identity = _identity(prepared.space, prepared.key.key)
             self._observe(CallEnded(CallStarted(identity, {}), extracted.how, time.monotonic() - began, 0.0))
             return extracted.done()
-        ALLOWED.set(self._allowed(reserved))
-        async with self._place(prepared):
+        ALLOWED.set(self.allowed(reserved))
+        async with self.place(prepared):
             extraction = await self._workspaces.get(prepared.space).extract(
                 prepared.request.text,
                 ontology=prepared.means.ontology,
@@ -578,7 +603,7 @@ class Runner:
         return done_of(extraction, min_confidence=self._min_confidence)
 
     @asynccontextmanager
-    async def _place(self, prepared: Prepared) -> AsyncIterator[None]:
+    async def place(self, prepared: Prepared) -> AsyncIterator[None]:
         """A place among the runs that are worked on here, when it is this one's turn."""
         tenant, is_long = tenant_of(prepared.space), len(prepared.request.text) > SHORT_TEXT
         async with AsyncExitStack() as places:

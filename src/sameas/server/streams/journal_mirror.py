@@ -11,8 +11,8 @@ import logging
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,22 @@ if TYPE_CHECKING:
     from sameas.cluster.live_events import EventReader
 
 _LOG = logging.getLogger("sameas.server")
-_LOOK_EVERY = 0.5
-# Seconds between two looks at the objects while word comes.
-_READ_EVERY = 2.0
+# Seconds between two looks at the objects, without word of what happens and with it.
+_LOOK_EVERY, _LOOK_WITH_WORD = 0.5, 2.0
 
 
 class JournalMirror:
     """One journal. Lives in the background loop; `is_over` and `number` may be read from anywhere."""
 
-    def __init__(self, objects: RunObjects, key: str, path: Path, *, is_open: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        objects: RunObjects,
+        key: str,
+        path: Path,
+        *,
+        is_open: Callable[[], Awaitable[bool]],
+        hears_word: bool = False,
+    ) -> None:
         self.path = path
         self.listeners = 0
         self.is_over = False
@@ -42,8 +49,9 @@ class JournalMirror:
         self._key = key
         self._is_open = is_open
         self._number = 0
-        self._behind = True
-        self._read_at = 0.0
+        # With word over Redis the looks beneath may be rare.
+        self._pause = _LOOK_WITH_WORD if hears_word else _LOOK_EVERY
+        self._wanted = asyncio.Event()
 
     def open(self) -> None:
         """Begin an empty file; whoever read an earlier one goes on by the numbers."""
@@ -55,25 +63,28 @@ class JournalMirror:
     def hear(self, first: int, lines: list[bytes]) -> None:
         """Lines that were told live."""
         if first > self._number + 1:
-            self._behind = True
+            self._wanted.set()
             return
         self._append([JournalLine(first + place, line) for place, line in enumerate(lines)])
+
+    def hear_end(self) -> None:
+        """The run has ended somewhere."""
+        self._wanted.set()
 
     async def follow(self) -> None:
         """Keep the file up to date until cancelled."""
         while True:
+            self._wanted.clear()
             try:
                 is_open = await self._is_open()
-                due = time.monotonic() - self._read_at > _READ_EVERY
-                if self._behind or due or not is_open:
-                    self._behind = False
-                    self._read_at = time.monotonic()
-                    self._append(await asyncio.to_thread(self._told))
+                self._append(await asyncio.to_thread(self._told))
                 self.is_over = not is_open
             except (SameasError, OSError) as trouble:
-                self._behind = True
                 _LOG.warning("the events of the run %s cannot be read yet: %s", self._key, trouble)
-            await asyncio.sleep(_LOOK_EVERY)
+                await asyncio.sleep(_LOOK_EVERY)
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), self._pause)
 
     def _told(self) -> list[JournalLine]:
         return [*self._objects.lines(self._key, after=self._number)]
@@ -104,7 +115,13 @@ class JournalMirrors:
         """The file in which the journal is, from its beginning, until `leave`."""
         known = self._mirrors.get((space, key))
         if known is None:
-            mirror = JournalMirror(objects, key, self._folder / f"{tenant_folder(space)}-{key}.jsonl", is_open=is_open)
+            mirror = JournalMirror(
+                objects,
+                key,
+                self._folder / f"{tenant_folder(space)}-{key}.jsonl",
+                is_open=is_open,
+                hears_word=self._reader is not None,
+            )
             mirror.open()
             if self._reader is not None:
                 self._reader.listen(space, key, mirror.hear)
@@ -123,6 +140,11 @@ class JournalMirrors:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         mirror.path.unlink(missing_ok=True)
+
+    def hear_end(self, space: str, key: str) -> None:
+        """A run has ended somewhere."""
+        if (known := self._mirrors.get((space, key))) is not None:
+            known[0].hear_end()
 
     def is_over(self, space: str, key: str) -> bool:
         """Whether all that a run told is in the file."""

@@ -26,11 +26,13 @@ from sameas.extraction.events.events import (
 from sameas.extraction.events.journal import FileJournal, read_journal
 from sameas.extraction.extractors.contract import ChunkFailedError, Found
 from sameas.extraction.extractors.lexicon import LexiconExtractor
+from sameas.extraction.extractors.usage import SpendingMeter
 from sameas.extraction.graph.model import Claim, KnowledgeGraph, Mention
 from sameas.extraction.outputs import FORMATS, write_entities, write_rejected, write_relations
-from sameas.extraction.pipeline.checkpoints import MemoryCheckpoints
+from sameas.extraction.pipeline.checkpoints import MemoryCheckpoints, UsedFile
 from sameas.extraction.pipeline.outcome import ExtractionResult
 from sameas.extraction.pipeline.pipeline import Pipeline
+from sameas.extraction.pipeline.run import Part
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.text.chunking import Chunk, ChunkSettings
 from sameas.extraction.text.document import OffsetMap, Span
@@ -220,6 +222,33 @@ def test_what_is_done_is_not_done_again() -> None:
     assert changed.graph != first.graph
     hits = [event for event in events_of(LONG, pipeline()) if isinstance(event, CacheHit)]
     assert {hit.source for hit in hits} == {"checkpoint"}
+
+
+def help_with(part: Part, pipeline: Pipeline) -> int:
+    notes = UsedFile(Path(os.devnull))
+    return asyncio.run(pipeline.help(LONG, part, key="sha256-test", meter=SpendingMeter(), used=notes))
+
+
+def test_parts_that_were_done_elsewhere_are_put_together_and_not_done_again() -> None:
+    kept = MemoryCheckpoints()
+
+    def pipeline(kept: MemoryCheckpoints) -> Pipeline:
+        return Pipeline(index=INDEX, extractor=Counting(), settings=PipelineSettings(chunking=SMALL), checkpoints=kept)
+
+    calls = Counting.calls
+    alone = run(LONG, pipeline(MemoryCheckpoints()))
+    needed = Counting.calls - calls
+    helped = [help_with(Part(number, 4), pipeline(kept)) for number in (1, 3)]
+    by_helpers = Counting.calls - calls - needed
+    assert 0 < by_helpers < needed
+    result = run(LONG, pipeline(kept))
+    # What each chunk needed was done once, by whom ever.
+    assert Counting.calls - calls == 2 * needed
+    assert result.graph == alone.graph
+    assert result.chunks_from_checkpoints >= by_helpers
+    others = [help_with(Part(number, 4), pipeline(kept)) for number in (0, 2)]
+    assert sum(helped) + sum(others) == result.chunks
+    assert Counting.calls - calls == 2 * needed
 
 
 def test_a_damaged_checkpoint_is_a_miss() -> None:
