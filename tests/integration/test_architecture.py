@@ -29,7 +29,9 @@ def test_the_page_follows_the_way_that_the_code_goes(way: str, tmp_path: Path) -
 
 def test_every_file_that_the_page_names_is_there() -> None:
     root = PAGE.parent
-    there = {f"/{path.relative_to(root).as_posix()}" for folder in ("src", "tests") for path in (root / folder).rglob("*.*")}
+    there = {
+        f"/{path.relative_to(root).as_posix()}" for folder in ("src", "tests") for path in (root / folder).rglob("*.*")
+    }
     named = re.findall(r"`([\w/]+\.(?:py|lua|js|sql))[:`]", PAGE.read_text("utf-8"))
     assert len(named) > 80
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
