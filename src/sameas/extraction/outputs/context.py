@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace
+from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace, is_iri
 
 
 class Writable(Protocol):
@@ -21,8 +21,6 @@ class Writable(Protocol):
 
 
 _LOCAL = re.compile(r"[^/#:]+\Z")
-_FORBIDDEN = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+\Z")
 DEFAULT_BASE = "urn:sameas:"
 _NOWHERE = TextPlace()
 
@@ -45,7 +43,7 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     extractor_version: str = ""
 
     def __post_init__(self) -> None:
-        if _FORBIDDEN.search(self.base) or not _ABSOLUTE.match(self.base) or self.base[-1] not in "/#:":
+        if not is_iri(self.base) or self.base[-1] not in "/#:" or len(self.base) <= self.base.index(":") + 1:
             raise ValueError(f"the base {self.base!r} is not an absolute IRI that ends with '/', '#' or ':'")
 
     def entity(self, entity_id: str) -> str:

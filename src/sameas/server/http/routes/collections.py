@@ -19,7 +19,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp
 
-from sameas.collections import Caller, Collection, Source
+from sameas.collections import LIST_PREFIX, Caller, Collection, Source
 from sameas.collections.erasure import Erasure
 from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES, ExportFormat
 from sameas.collections.model import (
@@ -160,7 +160,8 @@ async def remove_document(asked: Asked) -> ASGIApp:
     name = query_of(asked.request, "name").get("name", "")
     if not name:
         raise Problem(400, "parameter-invalid", "say which document: ?name=")
-    return json_reply(await _ask(asked, "contributor", lambda one: one.remove_name(_text(name))))
+    role: Role = "curator" if name.startswith(LIST_PREFIX) else "contributor"
+    return json_reply(await _ask(asked, role, lambda one: one.remove_name(_text(name))))
 
 
 async def sync_state(asked: Asked) -> ASGIApp:
