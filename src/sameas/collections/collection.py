@@ -102,6 +102,10 @@ class Collection:
     def base(self) -> str:
         return self.opened_as.base
 
+    @property
+    def database(self) -> Database:
+        return self._database
+
     @cached_property
     def ontology(self) -> Ontology:
         with self._rows() as session:
