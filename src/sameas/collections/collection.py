@@ -16,7 +16,7 @@ from sameas.collections.changes import Changing
 from sameas.collections.checks import check
 from sameas.collections.decisions import anchors_of
 from sameas.collections.drafts import Locate, Said, draft
-from sameas.collections.erasure import Erased, Erasure, erase
+from sameas.collections.erasure import Erased, Erasure, ErasurePlan, PlanOutdated, erase, plan_erasure
 from sameas.collections.errors import (
     CollectionError,
     CollectionNotFoundError,
@@ -472,24 +472,42 @@ class Collection:
 
     def erase(self, named: str, *, reason: str = "", before: Callable[[Erasure], None] | None = None) -> Erasure:
         """Erase a person or thing. The runs that it names must be deleted by the caller: by `before`, which is called
-        when all but the commit is done, so that a crash never leaves them behind with nobody who knows them.
+        with all of them while nothing is changed yet, so that a crash never leaves them behind with nobody who knows
+        them; it may be called again for documents that came meanwhile.
         """
+        told: frozenset[str] | None = None
+        while True:
+            with self.reading() as reader:
+                number, id_, _ = reader.resolve_id(reader.find(named))
+                self._make_sure_nothing_waits(reader.session)
+                plan = plan_erasure(reader.session, self.number, number, traits=self.traits)
+            if before is not None and (told is None or not plan.runs <= told):
+                before(Erasure(documents=len(plan.documents), claims=0, evidence=0, runs=tuple(sorted(plan.runs))))
+                told = plan.runs if told is None else told | plan.runs
+            try:
+                erased = self._erase(id_, plan, reason=reason, told=told)
+            except PlanOutdated:
+                continue
+            self._database.truncate_log()
+            return erased
+
+    def _erase(self, id_: str, plan: ErasurePlan, *, reason: str, told: frozenset[str] | None) -> Erasure:
         with self.changing() as change:
             session = change.session
-            if session.run("waiting_sources", collection=self.number, most=1):
-                raise CollectionError("texts wait to be read and may name it. Erase it when they are done")
+            self._make_sure_nothing_waits(session)
             reader = Reader(session, self.number, base=self.base, traits=self.traits)
-            number, id_, _ = reader.resolve_id(reader.find(named))
+            number, now, _ = reader.resolve_id(id_)
             merged = [row[1] for row in session.run("merged_into", collection=self.number, entity=number)]
-            erased = erase(change, number, traits=self.traits, now=self._now())
+            erased = erase(change, number, plan=plan, told=told, traits=self.traits, now=self._now())
             self._audit(session, "erase", {"reason": reason})
             revision = change.finish()
-            for gone in (id_, *merged):
+            for gone in (now, *merged):
                 session.run("clear_changed_entity", collection=self.number, id=gone)
-            if before is not None:
-                before(erased)
-        self._database.truncate_log()
         return msgspec.structs.replace(erased, revision=revision)
+
+    def _make_sure_nothing_waits(self, session: Session) -> None:
+        if session.run("waiting_sources", collection=self.number, most=1):
+            raise CollectionError("texts wait to be read and may name it. Erase it when they are done")
 
     def is_erased_source(self, name: str) -> bool:
         """Whether a document of this name was taken out because its name names something that was erased."""
