@@ -52,7 +52,14 @@ def test_what_comes_while_runs_are_deleted_is_erased_too_and_its_run_is_told_fir
         told.append(planned.runs)
         if len(told) == 1:
             put(collection, "b", CANARY, WANDA, ACME, says(WANDA, "worksFor", ACME), run="run-b")
-            put(collection, "c", ACME, says(WANDA, "motto", "Ask Beeblebrox", quote="Beeblebrox knows."), WANDA, run="run-c")
+            put(
+                collection,
+                "c",
+                ACME,
+                says(WANDA, "motto", "Ask Beeblebrox", quote="Beeblebrox knows."),
+                WANDA,
+                run="run-c",
+            )
         if len(told) == 2:
             # It has another name by now, and a document that knows only that one is among those that were looked at.
             put(collection, "d", person("Zaphod Canary", "Beeblebrox"), run="run-d")

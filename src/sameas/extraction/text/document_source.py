@@ -5,6 +5,7 @@ and never stored with a result.
 """
 
 import mimetypes
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -33,6 +34,11 @@ def is_iri(text: str) -> bool:
     return _IRI.match(text) is not None
 
 
+def readable_path(path: str | os.PathLike[str]) -> str:
+    """A path as text that can be written anywhere: what of it is no UTF-8 is escaped."""
+    return os.fspath(path).encode("utf-8", "backslashreplace").decode()
+
+
 class DocumentSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One file or address that a document was read from. `location` is an IRI, `modified_at` a time of ISO 8601."""
 
@@ -53,7 +59,7 @@ class DocumentSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
         about = path.stat()
         guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
         return cls(
-            name=path.name,
+            name=readable_path(path.name),
             location=path.resolve().as_uri(),
             title="" if document is None else document.title,
             media_type=guessed if document is None else document.media_type,
