@@ -170,6 +170,9 @@ def test_each_tenant_signs_in_and_sees_its_own_work_alone(browser, tenants):
 
 def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
     service, ((one, _), (two, _)) = tenants
+    headers = {"X-API-Key": one, "Content-Type": "text/turtle"}
+    put = httpx.put(f"{service.url}/api/v1/ontologies/company", content=TURTLE, headers=headers)
+    assert put.is_success
     with open_page(browser, service.url, forgiven=("401",)) as page:
         sign_in(page, one)
         text = page.get_by_role("textbox", name="Text", exact=True)
