@@ -84,6 +84,7 @@ class SqlAlchemyPerformer:
         self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
 
     def perform(self, statement: Statement) -> list[Row]:
+        self._refuse_closed()
         for tries in range(1, TRIES + 1):
             reused = False
             try:
@@ -96,6 +97,7 @@ class SqlAlchemyPerformer:
         raise AssertionError("the last try raises")
 
     async def aperform(self, statement: Statement) -> list[Row]:
+        self._refuse_closed()
         if self.dialect == "mssql":
             return await self._in_thread(self.perform, statement)
         for tries in range(1, TRIES + 1):
@@ -179,6 +181,11 @@ class SqlAlchemyPerformer:
             await engine.dispose()
         self.close()
 
+    def _refuse_closed(self) -> None:
+        # A pool that was disposed of would begin anew.
+        if self._closed:
+            raise StoreClosed
+
     @property
     def is_mariadb(self) -> bool:
         """Whether the server is MariaDB, which has more ways to wait for a row than MySQL; known once it was asked."""
@@ -220,8 +227,6 @@ class SqlAlchemyPerformer:
         loop = asyncio.get_running_loop()
         engine = self._engines.get(loop)
         if engine is None:
-            if self._closed:
-                raise StoreClosed
             url = self._url
             if url.get_driver_name() not in _FOR_TASKS:
                 url = url.set(drivername="mysql+asyncmy")

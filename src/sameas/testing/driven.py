@@ -80,10 +80,13 @@ class Driven:
         answer: int = self._answer(self.store.prune(limit))
         return answer
 
+    def close_store(self) -> None:
+        """Close the store; it can still be asked."""
+        self._answer(self.store.close())
+
     def close(self) -> None:
-        closing: Any = self.store.close()
+        self.close_store()
         if self._loop is not None:
-            self._loop.run_until_complete(closing)
             self._loop.close()
 
     def _answer(self, answer: Any) -> Any:
