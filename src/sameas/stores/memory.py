@@ -12,10 +12,9 @@ from typing import Any
 from sameas.once import protocol
 from sameas.once.errors import StoreClosed
 from sameas.once.forks import renew_after_fork
-from sameas.once.listing import first_of, fits, page_of
 from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
 from sameas.once.script import Script
-from sameas.once.store import Backend, Page, Query, Selection
+from sameas.once.store import Backend, Page, Query, Selection, first_of, fits, page_of
 
 Records = dict[bytes, Record]
 # One change of the dictionary, made at one moment: (records, now) -> answer.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sameas.identity.scope import current_principal, current_scope
 from sameas.once.claim_handle import AsyncClaimHandle
 from sameas.once.errors import SameasError
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
 from sameas.web.capture import GivenBody, Message
 from sameas.web.client_connection import FRESH, ClientConnection
 from sameas.web.entrance import ENTRANCE, Entrance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
 from sameas.web.capture import Disconnected, GivenBody, Receive, Spool
 from sameas.web.client_connection import ClientConnection
 from sameas.web.handler_run import HandlerRun
