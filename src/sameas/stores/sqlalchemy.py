@@ -25,11 +25,10 @@ from sameas.once.errors import StoreClosed, StoreError, StoreMisconfigured, Stor
 from sameas.once.forks import renew_after_fork
 from sameas.once.script import run
 from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_mssql, from_mysql, pause_after
-from sameas.stores.migrate import is_current, migrate
 from sameas.stores.mssql import MsSqlBackend
 from sameas.stores.mysql import MySqlBackend
 from sameas.stores.rows import Row
-from sameas.stores.sql import SqlBackend, Statement
+from sameas.stores.sql import SqlBackend, Statement, is_current, migrate
 from sameas.stores.statements import bound
 from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
 
