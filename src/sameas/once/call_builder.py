@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, Required, TypedDict
 
-from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.canonical import Exclusions, compile_exclusions, told_apart
 from sameas.identity.errors import NotCanonical
 from sameas.identity.ids import Attempts
 from sameas.identity.key import (
@@ -21,7 +21,6 @@ from sameas.identity.key import (
     former_fingerprint,
     record_digest,
 )
-from sameas.identity.quick import told_apart
 from sameas.once.call import Call
 from sameas.once.codec import PLAIN, Codec, OutcomeCodec, codec_for
 from sameas.once.context import Context

@@ -28,7 +28,7 @@ from sameas.once.context import WORKING, Context
 from sameas.once.errors import SameasError
 from sameas.once.record import ProcessingRecord
 from sameas.web.capture import Disconnected, GivenBody, Message, NoRoom, Receive
-from sameas.web.entrance import ENTRANCE, Entrance
+from sameas.web.frameworks import ENTRANCE, Entrance
 from sameas.web.problem import Problem, Send
 from sameas.web.recording import NotHttp, NotKept, Recording
 from sameas.web.request_claim import RequestClaim, RequestContext
