@@ -19,8 +19,7 @@ from sameas.ontology.load import load_ontology
 from sameas.server.authentication import open_entry
 from sameas.server.tenants.web_sessions import COOKIE
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.integration.test_service_processes import SERVERS, SLOW_REQUEST, _answers, _until
 from tests.servers.browser import open_browser, open_page, violations
 from tests.servers.port import free_port
