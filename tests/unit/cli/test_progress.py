@@ -44,11 +44,9 @@ def test_why_a_call_waits_is_said_once_and_who_wanted_it():
     progress = PlainProgress(1, stream=stream)
     for asked in (False, True, True, False):
         progress.show("a.txt", RateLimited(**COMMON, wait_ms=2000, reason="requests", asked_by_server=asked))
-    assert stream.getvalue().splitlines() == [
-        "a.txt: waiting for about 2 s: as many requests were made as the account allows in a minute "
-        "(--requests-per-minute)",
-        "a.txt: waiting for about 2 s: the model's server said that there were too many requests, or asked for a pause",
-    ]
+    ours, theirs = stream.getvalue().splitlines()
+    assert "as the account allows in a minute (--requests-per-minute)" in ours
+    assert "the model's server said that there were too many requests" in theirs
 
 
 def test_the_bar_shows_the_stage_and_live_counts(monkeypatch):
