@@ -24,7 +24,7 @@ _USAGES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("usageMetadata", "candidates", ("promptTokenCount", "candidatesTokenCount")),
 )
 _LONGEST_LOCATION = 200
-# An answer may take minutes; a server that is there takes a connection at once, or ends one that it does not understand.
+# An answer may take minutes; a server that is there takes a connection, or ends what it does not understand, at once.
 CONNECT_WITHIN = 10.0
 # The body was unpacked and may have changed.
 _STALE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
