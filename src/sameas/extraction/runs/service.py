@@ -14,7 +14,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,8 +52,7 @@ from sameas.identity.key import IdempotencyKey, compute_idempotency_key
 from sameas.objects import Objects
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import StoreError
-from sameas.once.observe import CallEnded, Observer
-from sameas.once.observe import Event as OnceEvent
+from sameas.once.observe import Observer
 from sameas.once.policy import Policy
 from sameas.once.store import AsyncStore
 from sameas.ontology.model import Ontology
@@ -71,8 +69,6 @@ _TRIES = 5
 _PIPELINES_KEPT = 8
 _SHORT = 100_000
 _NAMELESS = "urn:sameas:ontology:"
-
-_HOW: ContextVar[list[str] | None] = ContextVar("sameas_extraction_how", default=None)
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +132,7 @@ class ExtractionService:
         self._tenant = tenant
         self._clock = clock
         policy = self._settings.policy
-        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=(_How(), *observers))
+        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=observers)
         self._tables = None if database is None else ResultTables(database, tenant=tenant, clock=clock)
         folder = home / "runs"
         self._checkpoints = self._open_checkpoints(home, database)
@@ -339,8 +335,6 @@ class ExtractionService:
         key = work.plan.key
         options = record_options(key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit)
         for _ in range(_TRIES):
-            how: list[str] = []
-            token = _HOW.set(how)
             following = EventRelay(on_event, self._runs.at(key), on_wait=on_wait)
             following.watch()
             try:
@@ -352,12 +346,11 @@ class ExtractionService:
             except RunReplacedError:
                 continue
             finally:
-                _HOW.reset(token)
                 await following.leave()
             if not record.was_replay and work.done is not None:
                 await asyncio.to_thread(self._runs.bound, key, max_bytes=self._settings.max_bytes)
                 return self._answer(work, work.done, replayed=work.found, stored=record.stored)
-            shared = "shared" in how
+            shared = record.waited > 0
             try:
                 stored = self._at_hand(work, record.result)
                 if stored is None:
@@ -457,15 +450,6 @@ class _Heard:
 
     def leave(self) -> None:
         self._on_event = None
-
-
-class _How:
-    """Notes how the engine answered: a caller that waited shares, one that did not replays."""
-
-    def on(self, event: OnceEvent) -> None:
-        how = _HOW.get()
-        if how is not None and isinstance(event, CallEnded):
-            how.append(event.how)
 
 
 def results_id(iri: str, version: str) -> str:
