@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from sameas.extraction.graph.model import Entity, Evidence, Graph, Relation
 from sameas.extraction.graph.scratch import Seen
-from sameas.extraction.outputs.about import about_document, write_about
-from sameas.extraction.outputs.context import OutputContext, Writable
+from sameas.extraction.outputs.context import OutputContext, Writable, about_document, write_about
 from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
 
 if TYPE_CHECKING:

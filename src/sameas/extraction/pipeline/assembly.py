@@ -14,7 +14,7 @@ from sameas.extraction.graph.model import Claim, Evidence, Rejection, RejectionC
 from sameas.extraction.graph.rejections import Ledger
 from sameas.extraction.graph.resolution import EntitiesThere, Resolution
 from sameas.extraction.graph.scratch import Scratch
-from sameas.extraction.pipeline.stages.grounded import ChunkSupport, Supported
+from sameas.extraction.pipeline.stages import ChunkSupport, Supported
 from sameas.extraction.text.document import Span
 
 _TABLES = (

@@ -36,8 +36,10 @@ from sameas.extraction.graph.resolution import Resolution
 from sameas.extraction.outputs import OutputContext, OutputFormat, SpooledOutputs
 from sameas.extraction.pipeline.assembly import AssembledRelations, assemble
 from sameas.extraction.pipeline.checkpoints import Checkpoints
+from sameas.extraction.pipeline.chunkwise import ChunkStage, Conditions, StageIdentity, over_chunks, progress_of
 from sameas.extraction.pipeline.outcome import ExtractionResult, MissingChunk, outcome_of
 from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.pipeline.spools import ChunkSpool, ResultSpool
 from sameas.extraction.pipeline.stages import (
     ChunkClaims,
     ChunkingStage,
@@ -50,8 +52,6 @@ from sameas.extraction.pipeline.stages import (
     ScopingStage,
     SerializationStage,
 )
-from sameas.extraction.pipeline.stages.chunkwise import ChunkStage, Conditions, StageIdentity, over_chunks, progress_of
-from sameas.extraction.pipeline.stages.spools import ChunkSpool, ResultSpool
 from sameas.extraction.text.chunking import iter_chunks
 from sameas.extraction.text.document import normalized_pieces
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, within

@@ -355,7 +355,7 @@ def test_output_that_takes_too_long_is_left_out() -> None:
             release.set()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sameas.extraction.pipeline.stages.serialization.write_graph", write)
+        patch.setattr("sameas.extraction.pipeline.stages.write_graph", write)
         result = run_jumping(go())
     assert result.outcome == "PARTIAL_EARLY_EXIT"
     assert result.outputs == {}

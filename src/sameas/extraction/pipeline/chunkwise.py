@@ -26,7 +26,7 @@ from sameas.extraction.events.events import (
 from sameas.extraction.extractors.contract import ChunkFailedError
 from sameas.extraction.pipeline.checkpoints import Checkpoints
 from sameas.extraction.pipeline.outcome import DEADLINE, TIMED_OUT, MissingChunk
-from sameas.extraction.pipeline.stages.spools import ResultSpool
+from sameas.extraction.pipeline.spools import ResultSpool
 from sameas.extraction.text.chunking import Chunk
 from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
