@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from sameas.extraction.runs.folder import RunFolder
-from sameas.extraction.runs.folder_names import Mark
+from sameas.extraction.runs.folder import Mark, RunFolder
 from sameas.extraction.runs.metadata import ENTITIES, METADATA, FileDigest, RunMetadata
 from sameas.extraction.runs.run_objects import RunObjects, Segment, read_place, segment_at
 from sameas.objects import open_objects

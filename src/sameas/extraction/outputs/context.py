@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from sameas.extraction.graph.model import Graph
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace
+from sameas.extraction.text.document import DocumentPlaces, DocumentSource, TextPlace
 
 
 class Writable(Protocol):

@@ -28,8 +28,7 @@ from sameas.extraction.extractors.usage import SpendingMeter, joined
 from sameas.extraction.graph.model import Graph
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
 from sameas.extraction.pipeline.outcome import ExtractionResult, failure_code
-from sameas.extraction.runs.folder import RunFolder, RunReplacedError, Write
-from sameas.extraction.runs.folder_names import Mark, RunOrder
+from sameas.extraction.runs.folder import Mark, RunFolder, RunOrder, RunReplacedError, Write
 from sameas.extraction.runs.metadata import (
     ENTITIES,
     EVENTS,
@@ -43,11 +42,11 @@ from sameas.extraction.runs.metadata import (
     ExtractorName,
     FileDigest,
     RunMetadata,
+    SpendingFile,
     instant,
     seconds_of,
 )
 from sameas.extraction.runs.run_objects import RunObjects
-from sameas.extraction.runs.spending import SpendingFile
 from sameas.llm.ledger import UsageRow, added
 from sameas.once.context import Context
 

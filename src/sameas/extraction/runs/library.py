@@ -26,8 +26,19 @@ from sameas.extraction.pipeline.checkpoints import UsedFile, UseNotes
 from sameas.extraction.runs.caches import RunCaches
 from sameas.extraction.runs.checkpoint_file import KeptItem, is_look_due, least_recent
 from sameas.extraction.runs.durable_file import write_durably
-from sameas.extraction.runs.folder import RunDamagedError, RunFolder, size_of
-from sameas.extraction.runs.folder_names import QUARANTINE, Mark, RunOrder, is_key
+from sameas.extraction.runs.folder import (
+    QUARANTINE,
+    Mark,
+    RunDamagedError,
+    RunFolder,
+    RunOrder,
+    forget_ontologies,
+    is_key,
+    ontology_file,
+    read_ontology,
+    read_text,
+    size_of,
+)
 from sameas.extraction.runs.metadata import (
     ARTEFACTS,
     EVENTS,
@@ -36,6 +47,7 @@ from sameas.extraction.runs.metadata import (
     FileDigest,
     RunMetadata,
     RunStatus,
+    SpendingFile,
     instant,
     seconds_of,
 )
@@ -43,8 +55,6 @@ from sameas.extraction.runs.record import RunRecords
 from sameas.extraction.runs.results import ResultTables
 from sameas.extraction.runs.review_file import ReviewFile
 from sameas.extraction.runs.run_objects import RunObjects, read_place
-from sameas.extraction.runs.sources import forget_ontologies, ontology_file, read_ontology, read_text
-from sameas.extraction.runs.spending import SpendingFile
 from sameas.identity.errors import SameasError
 from sameas.identity.key import key_prefix
 from sameas.ontology.model import Ontology

@@ -30,11 +30,8 @@ from msgspec.structs import replace
 from sameas.extraction.events.journal import JournalLine, JournalTail
 from sameas.extraction.extractors.usage import joined
 from sameas.extraction.runs.durable_file import write_durably
-from sameas.extraction.runs.folder import RunFolder
-from sameas.extraction.runs.folder_names import Mark, is_key, tenant_folder
-from sameas.extraction.runs.metadata import EVENTS, METADATA, RunMetadata, seconds_of
-from sameas.extraction.runs.sources import TEXT
-from sameas.extraction.runs.spending import SPENDING
+from sameas.extraction.runs.folder import TEXT, Mark, RunFolder, is_key, tenant_folder
+from sameas.extraction.runs.metadata import EVENTS, METADATA, SPENDING, RunMetadata, seconds_of
 from sameas.llm.ledger import UsageRow
 from sameas.objects import Objects, ObjectsUnavailable
 

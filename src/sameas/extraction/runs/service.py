@@ -25,15 +25,12 @@ from sameas.extraction.extractors.confidence import SureGraph, least_confidence,
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.graph.model import Graph, KnowledgeGraph, in_memory
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render, write_about
-from sameas.extraction.runs.caches import RunCaches
+from sameas.extraction.runs.caches import RecentResults, RunCaches
 from sameas.extraction.runs.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.runs.checkpoint_tables import CheckpointTables
-from sameas.extraction.runs.event_relay import EventRelay, OnEvent, OnWait
-from sameas.extraction.runs.folder import RunDamagedError, RunReplacedError, Stored
-from sameas.extraction.runs.folder_names import tenant_folder
+from sameas.extraction.runs.folder import RunDamagedError, RunReplacedError, Stored, tenant_folder
 from sameas.extraction.runs.library import Run, Runs
 from sameas.extraction.runs.metadata import GRAPH, RunMetadata
-from sameas.extraction.runs.recent_results import RecentResults
 from sameas.extraction.runs.record import (
     SCOPE,
     RunRecords,
@@ -44,9 +41,9 @@ from sameas.extraction.runs.record import (
 )
 from sameas.extraction.runs.results import AuditLine, ResultTables
 from sameas.extraction.runs.run_objects import LiveEvents, RunObjects
-from sameas.extraction.runs.shared_runs import SharedRuns
+from sameas.extraction.runs.shared_runs import EventRelay, OnEvent, OnWait, SharedRuns
 from sameas.extraction.runs.work import ExtractionWork, PartialRunError, hit
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import DocumentPlaces, DocumentSource
 from sameas.extraction.text.source import SourceText
 from sameas.identity.key import IdempotencyKey, compute_idempotency_key
 from sameas.objects import Objects

@@ -19,13 +19,12 @@ from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.graph.model import FoundGraph, Graph
 from sameas.extraction.pipeline.outcome import failure_code
 from sameas.extraction.runs.attempt import DAMAGED_RUN, AttemptPlan, RunAttempt
-from sameas.extraction.runs.event_relay import EventRelay
-from sameas.extraction.runs.folder import RunDamagedError, RunFolder, RunReplacedError, Stored
+from sameas.extraction.runs.folder import RunDamagedError, RunFolder, RunReplacedError, Stored, keep_ontology, keep_text
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.metadata import ARTEFACTS, ExtractorName, RunMetadata, seconds_of
 from sameas.extraction.runs.record import RunSummary
 from sameas.extraction.runs.results import ResultTables
-from sameas.extraction.runs.sources import keep_ontology, keep_text
+from sameas.extraction.runs.shared_runs import EventRelay
 from sameas.extraction.text.source import SourceText
 from sameas.identity.errors import SameasError
 from sameas.identity.ids import uuid7
