@@ -68,7 +68,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Files).decode
 
 
-class Segment(NamedTuple):
+class JournalSegment(NamedTuple):
     """A part of a journal, and the fence of who wrote it."""
 
     first: int
@@ -360,7 +360,7 @@ class AttemptUpload:
         self._objects.publish(key, lines)
 
 
-def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
+def segment_at(segments: Iterable[JournalSegment], number: int) -> JournalSegment | None:
     """The segment that holds a line: of the latest attempt that has begun by then, and of no earlier one."""
     begun: dict[int, int] = {}
     known = list(segments)
@@ -370,9 +370,9 @@ def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
     return next((one for one in known if one.fence == fence and one.first <= number <= one.last), None)
 
 
-def _segment(name: str) -> Segment | None:
+def _segment(name: str) -> JournalSegment | None:
     found = _SEGMENT.fullmatch(name)
-    return None if found is None else Segment(int(found[2]), int(found[3]), int(found[1]), name)
+    return None if found is None else JournalSegment(int(found[2]), int(found[3]), int(found[1]), name)
 
 
 def read_place(folder: RunFolder) -> str:

@@ -56,8 +56,8 @@ from sameas.ontology.model import Ontology
 
 if TYPE_CHECKING:
     from sameas.extraction.pipeline.pipeline import Pipeline
-    from sameas.extraction.pipeline.run import Part
-from sameas.extraction.pipeline.settings import PipelineSettings
+    from sameas.extraction.pipeline.run import RunPart
+    from sameas.extraction.pipeline.settings import PipelineSettings
 
 _LOG = logging.getLogger("sameas")
 
@@ -236,7 +236,7 @@ class ExtractionService:
         ontology: Ontology,
         extractor: Extractor,
         settings: "PipelineSettings",
-        part: "Part",
+        part: "RunPart",
     ) -> int | None:
         """Do a part of the chunks of a run that goes on elsewhere; how many, or None where somebody else does."""
         from sameas.extraction.runs.help import PartWork
