@@ -9,9 +9,9 @@ const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // A graph of three things need not fill the wall.
 const CLOSEST = 2;
-const PADDING = 30;
+const PADDING = 34;
 // Pixels that the middle lies lower, because the buttons stand above.
-const LOWER = 10;
+const LOWER = 14;
 // So many nodes may lie wide apart.
 const FEW = 40;
 // Relations of the chosen entity that are named on the canvas at most.

@@ -78,7 +78,7 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
     select(again ? "" : "property", iri, { tab: "selection" });
   };
   const tabs = [
-    { id: "selection", label: "Chosen" },
+    { id: "selection", label: "Details" },
     { id: "entities", label: "Entities", count: number(shown.entities.length) },
     { id: "relations", label: "Relations", count: number(shown.relations.length) },
     { id: "refused", label: "Refused", count: number(shown.refused.length) },
