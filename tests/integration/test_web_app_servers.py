@@ -55,7 +55,7 @@ def test_a_page_goes_on_after_its_server_was_killed_in_mid_run(browser, tmp_path
             page.locator("mark").first.wait_for()
             process.kill()
             process.join(WITHIN)
-            page.get_by_text("The connection is gone").wait_for()
+            page.get_by_text("Connection lost").wait_for()
             (home / "hold").unlink()
             process = start(home, port)
             page.get_by_role("button", name="Download").wait_for()
