@@ -10,8 +10,7 @@ from sameas.server.authentication import open_entry
 from sameas.server.tenants.access import OPERATOR
 from sameas.settings import SettingsError
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory, open_tables
 from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
 from tests.unit.tenancy import tokens
 

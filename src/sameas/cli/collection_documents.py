@@ -31,7 +31,7 @@ from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.service import ExtractionService
-from sameas.extraction.text.document_source import readable_path
+from sameas.extraction.text.document import readable_path
 from sameas.once.async_engine import AsyncEngine
 from sameas.settings import Settings, load_settings
 

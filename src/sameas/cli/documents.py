@@ -17,8 +17,7 @@ from typing import IO
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.extraction.text.document import Document
-from sameas.extraction.text.document_source import readable_path
+from sameas.extraction.text.document import Document, readable_path
 
 _PATTERN = re.compile(r"[*?\[]")
 _SENTENCE = re.compile(r"\s|[。！？｡]")  # noqa: RUF001

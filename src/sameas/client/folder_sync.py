@@ -15,7 +15,7 @@ import msgspec
 from sameas.collections.additions import Summary, file_time
 from sameas.collections.model import DocumentInfo, SourceName
 from sameas.collections.sync import FolderError
-from sameas.extraction.text.document_source import readable_path
+from sameas.extraction.text.document import readable_path
 from sameas.extraction.text.inputs.reader import guess_media_type, readable_files
 
 # A request is kept well below what a service takes, unless one file alone is larger.

@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from sameas.collections.errors import CollectionError
 from sameas.extraction.graph.model import Entity, KnowledgeGraph, Relation, Value
-from sameas.extraction.text.document_source import is_iri
+from sameas.extraction.text.document import is_iri
 from sameas.ontology import vocabulary as v
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.parse import Value as Literal

@@ -15,7 +15,7 @@ import msgspec
 from sameas.collections.additions import Done, Filler, Given, Summary, file_time
 from sameas.collections.collection import Collection, Source
 from sameas.collections.errors import CollectionError, DocumentNotFoundError
-from sameas.extraction.text.document_source import readable_path
+from sameas.extraction.text.document import readable_path
 from sameas.extraction.text.inputs.reader import readable_files
 from sameas.identity.canonical import sha256_hex
 from sameas.once.async_engine import AsyncEngine

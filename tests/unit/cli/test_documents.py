@@ -9,7 +9,7 @@ import pytest
 from sameas.cli import documents
 from sameas.cli.documents import find_sources, read_source
 from sameas.cli.errors import CliError
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import DocumentSource
 
 
 @pytest.fixture

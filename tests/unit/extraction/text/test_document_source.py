@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.extraction.outputs import FORMATS, OutputContext, OutputFormat, render
-from sameas.extraction.text.document import Document, Segment
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace, is_iri
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource, Segment, TextPlace, is_iri
 from sameas.extraction.text.inputs.reader import read_bytes
 
 TEXT = "Ada met Bob.\n\nAda met Bob again."
