@@ -254,11 +254,10 @@ class Atoms:
 
     def _remove(self, atom: Atom) -> None:
         own = {"collection": self._collection, "atom": atom.id}
-        for statement in ("pairs_below", "pairs_above"):
-            for low, high, *_ in self._session.run(statement, **own):
-                # Who was torn between it and another is not any more.
-                self.touched.add(high if low == atom.id else low)
-                self._session.run("remove_pair", collection=self._collection, low=low, high=high)
+        for low, high, *_ in self._session.run("pairs", **own):
+            # Who was torn between it and another is not any more.
+            self.touched.add(high if low == atom.id else low)
+            self._session.run("remove_pair", collection=self._collection, low=low, high=high)
         self._session.run("remove_atom", **own)
         self._cache.pop(atom.id, None)
         self.touched.discard(atom.id)

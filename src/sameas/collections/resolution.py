@@ -47,6 +47,7 @@ class Resolution:
         self.changed: set[str] = set()
         """Ids of things that are not as before."""
         self.more_entities = 0
+        self._decided_about: set[int] = set()
         self._decided = session.one("any_decisions", collection=collection) is not None
         self._verdicts: dict[Group, list[tuple[str, str]]] = {}
 
@@ -79,10 +80,11 @@ class Resolution:
         self._verdicts.clear()
         for side in self.anchored(decision):
             self.seeds.update(side)
+            self._decided_about.update(side)
 
     def _judge(self, touched: dict[int, Atom], met: dict[int, Atom]) -> set[int]:
         """Score the pairs of these: all that can be found of the touched; of the others those that are known and that
-        something new may change. Whose pairs are not as before.
+        something new may change. Whose pairs are not as before, where that decides anything.
         """
         old: dict[tuple[int, int], tuple[float, int]] = {}
         wanted: set[tuple[int, int]] = set()
@@ -100,10 +102,12 @@ class Resolution:
         for pair in sorted(wanted | {pair for pair in old if not touched.keys().isdisjoint(pair)}):
             # A pair that was found before there were too many under its keys is none any more.
             found = self._score(*pair) if pair in wanted else None
+            before = old.get(pair)
             if found is None:
-                if pair in old:
-                    lost.append({"collection": self._collection, "low": pair[0], "high": pair[1]})
-            elif old.get(pair) == (found[0].logit, found[1]):
+                if before is None:
+                    continue
+                lost.append({"collection": self._collection, "low": pair[0], "high": pair[1]})
+            elif before == (found[0].logit, found[1]):
                 continue
             else:
                 rows.append(
@@ -113,7 +117,8 @@ class Resolution:
                     }
                 )  # fmt: skip
             # Who lost a neighbour or has another one may belong elsewhere now.
-            judged.update(pair)
+            if _decides(before) or (found is not None and _decides((found[0].logit, found[1]))):
+                judged.update(pair)
         self.seeds |= judged
         self._session.run_many("add_pair", rows)
         self._session.run_many("remove_pair", lost)
@@ -124,13 +129,11 @@ class Resolution:
         return news is None or any(self._atoms.connects(other, one) for one in sorted(news))
 
     def _pairs(self, atom: int) -> Iterable[Row]:
-        for statement in ("pairs_below", "pairs_above"):
-            yield from self._session.run(statement, collection=self._collection, atom=atom)
+        return self._session.run("pairs", collection=self._collection, atom=atom)
 
     def _bonds(self, atom: int) -> Iterable[Row]:
         """The pairs of an atom that say what it is one with, and what it is not."""
-        for statement in ("bonds_below", "bonds_above"):
-            yield from self._session.run(statement, collection=self._collection, atom=atom, least=MERGED)
+        return self._session.run("bonds", collection=self._collection, atom=atom, least=MERGED)
 
     def _candidates(self, touched: dict[int, Atom]) -> set[tuple[int, int]]:
         """The pairs in which each of the two finds the other, so that it does not matter which of them came first."""
@@ -172,13 +175,11 @@ class Resolution:
     def _shared(self, one: Atom, other: Atom) -> list[tuple[str, str]]:
         """What both are connected with, as predicate and, for people, direction and token."""
         few, many = (one, other) if one.magnitude <= other.magnitude else (other, one)
-        asked = {"collection": self._collection, "one": few.id, "other": many.id}
-        bounds = {"looked_at": MOST_LOOKED_AT, "most": _MOST_SHARED}
-        found = [
-            (predicate, f"{direction} {token}")
-            for statement, direction in (("shared_objects", ">"), ("shared_subjects", "<"))
-            for predicate, token in self._session.run(statement, **asked, **bounds)
-        ]
+        rows = self._session.run(
+            "shared", collection=self._collection, one=few.id, other=many.id, looked_at=MOST_LOOKED_AT,
+            most=_MOST_SHARED,
+        )  # fmt: skip
+        found = [(predicate, f"{'>' if says else '<'} {token}") for says, predicate, token in rows]
         return [about for about in found if about[0] not in self._traits.functional or about[1][0] == "<"]
 
     def _part_namesakes(self, group: Group) -> bool:
@@ -243,6 +244,7 @@ class Resolution:
                 [component[id_] for id_ in members]
                 for members in cluster(component, edges, same=same, different=different)
             )
+        assigning.news = self._atoms.used.keys() | self._decided_about
         assigning.met = {id_ for id_ in self.met if id_ not in reached}
         assigning.former_entities |= entities | (set(self.former.values()) - {0})
         assigning.assign()
@@ -331,6 +333,11 @@ class Resolution:
         return [id_ for id_ in sides["a"] if id_ not in common], [id_ for id_ in sides["b"] if id_ not in common]
 
 
+def _decides(pair: tuple[float, int] | None) -> bool:
+    """Whether a pair of this score and bond says what is one, or what is not."""
+    return pair is not None and (pair[0] >= MERGED or pair[1] == _APART)
+
+
 def _clear_bond(low: Atom, high: Atom, found: Score) -> int:
     """The bond of a pair that is one without looking at what both are connected with."""
     if found.bond == "strong":
@@ -353,6 +360,8 @@ class _Assignment:
         self.groups: list[list[Atom]] = []
         self.former_entities: set[int] = set()
         self.met: set[int] = set()
+        self.news: set[int] = set()
+        """Atoms that documents say more or less of, or that somebody decided about."""
         self.changed: set[str] = set()
         self.moved: list[Atom] = []
         """Atoms that are of another thing than before, as they were."""
@@ -363,6 +372,7 @@ class _Assignment:
         alive = {entity for entity in chosen.values() if entity}
         moved: dict[int, set[int]] = {}
         rows = []
+        entities: list[int] = []
         for place, members in enumerate(self.groups):
             entity = chosen.get(place) or self._revive_or_make(members, alive)
             alive.add(entity)
@@ -374,7 +384,14 @@ class _Assignment:
                     before = atom.entity or self._former.get(atom.id, 0)
                     if before and before != entity:
                         moved.setdefault(before, set()).add(entity)
-            self._name(entity, self._atoms.names(members))
+            entities.append(entity)
+        others = {atom.entity for atom in chain(self.moved, self._atoms.gone.values())}
+        for entity, members in zip(entities, self.groups, strict=True):
+            is_as_before = entity not in others and all(
+                atom.entity == entity and atom.id not in self.news for atom in members
+            )
+            if not is_as_before:
+                self._name(entity, self._atoms.names(members))
         self._session.run_many("set_entity", rows)
         self._rename_met(alive)
         for entity in sorted(self.former_entities - alive):

@@ -887,22 +887,17 @@ ON CONFLICT (collection, low, high) DO UPDATE SET logit = excluded.logit, apart 
 -- purpose: two atoms are no pair any more.
 DELETE FROM sameas_collection_pairs WHERE collection = :collection AND low = :low AND high = :high
 
--- name: pairs_below
--- purpose: the pairs of an atom with higher ones.
+-- name: pairs
+-- purpose: the pairs of an atom.
 SELECT low, high, logit, apart FROM sameas_collection_pairs WHERE collection = :collection AND low = :atom
-
--- name: pairs_above
--- purpose: the pairs of an atom with lower ones.
+UNION ALL
 SELECT low, high, logit, apart FROM sameas_collection_pairs WHERE collection = :collection AND high = :atom
 
--- name: bonds_below
--- purpose: the pairs of an atom with higher ones that make them one, or keep them apart.
+-- name: bonds
+-- purpose: the pairs of an atom that make it one with others, or keep it apart.
 SELECT low, high, logit, apart FROM sameas_collection_pairs
 WHERE collection = :collection AND low = :atom AND (logit >= :least OR apart = 2)
-
--- name: bonds_above
--- purpose: the pairs of an atom with lower ones that make them one, or keep them apart.
-SELECT low, high, logit, apart FROM sameas_collection_pairs
+UNION ALL SELECT low, high, logit, apart FROM sameas_collection_pairs
 WHERE collection = :collection AND high = :atom AND (logit >= :least OR apart = 2)
 
 -- name: entities_before
@@ -929,23 +924,23 @@ SELECT (SELECT count(*) FROM (SELECT DISTINCT predicate, object_token FROM samea
   (SELECT count(*) FROM (SELECT DISTINCT predicate, subject_token FROM sameas_collection_claims
     WHERE collection = :collection AND object_atom = :atom LIMIT :most) o)
 
--- name: shared_objects
--- purpose: what two atoms both say.
-SELECT f.predicate, f.object_token FROM
-  (SELECT DISTINCT predicate, object_token FROM sameas_collection_claims
-   WHERE collection = :collection AND subject_atom = :one ORDER BY predicate, object_token LIMIT :looked_at) f
-WHERE EXISTS (SELECT 1 FROM sameas_collection_claims g WHERE g.collection = :collection AND g.subject_atom = :other
-  AND g.predicate = f.predicate AND g.object_token = f.object_token)
-ORDER BY f.predicate, f.object_token LIMIT :most
-
--- name: shared_subjects
--- purpose: what is said of two atoms.
-SELECT f.predicate, f.subject_token FROM
-  (SELECT DISTINCT predicate, subject_token FROM sameas_collection_claims
-   WHERE collection = :collection AND object_atom = :one ORDER BY predicate, subject_token LIMIT :looked_at) f
-WHERE EXISTS (SELECT 1 FROM sameas_collection_claims g WHERE g.collection = :collection AND g.object_atom = :other
-  AND g.predicate = f.predicate AND g.subject_token = f.subject_token)
-ORDER BY f.predicate, f.subject_token LIMIT :most
+-- name: shared
+-- purpose: what two atoms both say, and what is said of both.
+SELECT 1, predicate, token FROM (
+  SELECT f.predicate, f.token FROM
+    (SELECT DISTINCT predicate, object_token AS token FROM sameas_collection_claims
+     WHERE collection = :collection AND subject_atom = :one ORDER BY predicate, object_token LIMIT :looked_at) f
+  WHERE EXISTS (SELECT 1 FROM sameas_collection_claims g WHERE g.collection = :collection AND g.subject_atom = :other
+    AND g.predicate = f.predicate AND g.object_token = f.token)
+  ORDER BY f.predicate, f.token LIMIT :most) objects
+UNION ALL
+SELECT 0, predicate, token FROM (
+  SELECT f.predicate, f.token FROM
+    (SELECT DISTINCT predicate, subject_token AS token FROM sameas_collection_claims
+     WHERE collection = :collection AND object_atom = :one ORDER BY predicate, subject_token LIMIT :looked_at) f
+  WHERE EXISTS (SELECT 1 FROM sameas_collection_claims g WHERE g.collection = :collection AND g.object_atom = :other
+    AND g.predicate = f.predicate AND g.subject_token = f.token)
+  ORDER BY f.predicate, f.token LIMIT :most) subjects
 
 -- name: entity_by_id
 -- purpose: a thing by its id.
