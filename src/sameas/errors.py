@@ -51,6 +51,7 @@ from sameas.once.errors import (
 
 if TYPE_CHECKING:
     from sameas.client.errors import ServiceError, ServiceUnreachable
+    from sameas.collections.drafts import KnownListError
     from sameas.collections.errors import (
         CollectionError,
         CollectionExistsError,
@@ -61,8 +62,7 @@ if TYPE_CHECKING:
         EntityNotFoundError,
         RoleRequiredError,
     )
-    from sameas.collections.known_things import KnownListError
-    from sameas.collections.sync import FolderError
+    from sameas.collections.filling import FolderError
     from sameas.databases.database import RowRefused
     from sameas.extraction.events.journal import JournalDamagedError
     from sameas.extraction.extractors.contract import ChunkFailedError
@@ -135,10 +135,10 @@ _ELSEWHERE = {
     "EntityAmbiguousError": "collections.errors",
     "EntityNotFoundError": "collections.errors",
     "ExamplesError": "extraction.extractors.learning.examples",
-    "FolderError": "collections.sync",
+    "FolderError": "collections.filling",
     "HeldBack": "llm.errors",
     "JournalDamagedError": "extraction.events.journal",
-    "KnownListError": "collections.known_things",
+    "KnownListError": "collections.drafts",
     "LimitsUnreachable": "llm.errors",
     "MalformedKey": "web.header",
     "MissingExtraError": "extraction.text.inputs.errors",

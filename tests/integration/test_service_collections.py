@@ -11,7 +11,7 @@ import pytest
 
 from sameas.client import AsyncClient, Client, ServiceError
 from sameas.client.folder_sync import Look
-from sameas.collections.sync import FolderError
+from sameas.collections.filling import FolderError
 from sameas.once.errors import OutcomeUnknown, StoreUnavailable
 from sameas.server.runs.day_accounts import Spent
 from sameas.server.runs.runner import Runner

@@ -23,10 +23,9 @@ from sameas.cli.model_options import ModelOptions, dollars
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.service import open_configured, open_service
 from sameas.collections import Collection, Source
-from sameas.collections.additions import Done, Filler, Given, Summary, Watch
 from sameas.collections.errors import DocumentNotFoundError
-from sameas.collections.sync import plan_sync
-from sameas.collections.sync import sync as sync_folder
+from sameas.collections.filling import Done, Filler, Given, Summary, Watch, plan_sync
+from sameas.collections.filling import sync as sync_folder
 from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings

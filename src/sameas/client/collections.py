@@ -20,8 +20,8 @@ import msgspec
 from sameas.client.calls import API, Pause, Send, decode
 from sameas.client.errors import ServiceError, ServiceUnreachable
 from sameas.client.folder_sync import Look, Sending, SyncPlan, summary_of
-from sameas.collections.additions import Summary
 from sameas.collections.erasure import Erasure
+from sameas.collections.filling import FolderError, Summary
 from sameas.collections.model import (
     Change,
     CollectionInfo,
@@ -36,7 +36,6 @@ from sameas.collections.model import (
     SyncState,
     Verdict,
 )
-from sameas.collections.sync import FolderError
 from sameas.once.script import Script
 from sameas.questions.paths import Connection
 from sameas.server.collection_schemas import (

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from sameas.collections.additions import Summary, file_time
+from sameas.collections.filling import FolderError, Summary, file_time
 from sameas.collections.model import DocumentInfo, SourceName
-from sameas.collections.sync import FolderError
 from sameas.extraction.text.document import readable_path
 from sameas.extraction.text.inputs.reader import guess_media_type, readable_files
 

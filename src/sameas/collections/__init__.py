@@ -1,6 +1,7 @@
 """Collections: many documents, one ontology, one graph."""
 
-from sameas.collections.collection import LIST_PREFIX, Collection, Source, text_digest
+from sameas.collections.collection import LIST_PREFIX, Collection, text_digest
+from sameas.collections.model import Source
 from sameas.collections.registry import Caller, Collections, collections_url, local_caller, open_tables
 
 __all__ = [

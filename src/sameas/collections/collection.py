@@ -12,19 +12,16 @@ from typing import IO
 
 import msgspec
 
-from sameas.collections.changes import Changing
-from sameas.collections.checks import check
-from sameas.collections.decisions import anchors_of
-from sameas.collections.drafts import Locate, Said, draft
+from sameas.collections.changes import Changing, check
+from sameas.collections.decisions import decide, decided_before, undo
+from sameas.collections.drafts import Locate, Said, draft, read_known
 from sameas.collections.erasure import Erased, Erasure, ErasurePlan, PlanOutdated, erase, plan_erasure
 from sameas.collections.errors import (
     CollectionError,
     CollectionNotFoundError,
-    DecisionNotFoundError,
     DocumentNotFoundError,
 )
-from sameas.collections.exports import ExportFormat, write_collection
-from sameas.collections.known_things import read_known
+from sameas.collections.exports import ExportFormat, write_collection, write_page
 from sameas.collections.model import (
     Change,
     Changes,
@@ -37,14 +34,14 @@ from sameas.collections.model import (
     Finding,
     Pair,
     Role,
+    Source,
     Statement,
     SyncState,
     Verdict,
 )
-from sameas.collections.page import write_page
-from sameas.collections.traits import Traits
-from sameas.collections.views import Reader
-from sameas.databases import Database, Row, Session
+from sameas.collections.scoring import Traits
+from sameas.collections.views import Reader, info_of
+from sameas.databases import Database, Session
 from sameas.identity.canonical import instant, sha256_hex
 from sameas.identity.ids import uuid7
 from sameas.identity.key import normalize_text
@@ -55,19 +52,6 @@ _ALL = 1 << 62
 LIST_PREFIX = "known:"
 """How the names of lists of known things begin, which curators link; no document has such a name."""
 _REMOVED = "the collection is not there any more"
-
-
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A name of a document and what is known of the source."""
-
-    name: str
-    path: str = ""
-    media_type: str = ""
-    title: str = ""
-    size: int = 0
-    source_time: str = ""
-    folder: str = ""
-    """The folder that is kept in step, if the source was found in one."""
 
 
 def text_digest(text: str) -> str:
@@ -144,11 +128,7 @@ class Collection:
         """How much is in it now."""
         with self._rows() as session:
             rows = session.run("collection_info", collection=self.number)
-        (_, id_, name, base, ontology_id, version, created_at, revision, documents, entities, claims, _) = rows[0]
-        return CollectionInfo(
-            id=id_, name=name, base=base, ontology_id=ontology_id, ontology_version=version, created_at=created_at,
-            revision=revision, documents=documents, entities=entities, claims=claims, role=self.opened_as.role,
-        )  # fmt: skip
+        return info_of(rows[0], role=self.opened_as.role)
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -399,67 +379,26 @@ class Collection:
     def decide(self, verdict: Verdict, a: str, b: str, *, reason: str = "") -> Decision:
         """Two things are the same, or different, from now on and through every later change."""
         with self.changing() as change:
-            session = change.session
-            reader = Reader(session, self.number, base=self.base, traits=self.traits)
-            known = self._decided_before(reader, verdict, a, b)
-            if known is not None:
+            reader = Reader(change.session, self.number, base=self.base, traits=self.traits)
+            if (known := decided_before(reader, verdict, a, b)) is not None:
                 return known
-            sides = {"a": reader.resolve_id(reader.find(a)), "b": reader.resolve_id(reader.find(b))}
-            anchors = anchors_of(change, sides, verdict, given=(a, b), base=self.base)
-            id_ = str(uuid7())
-            session.run(
-                "add_decision", collection=self.number, id=id_, verdict=verdict, a_entity=sides["a"][1],
-                b_entity=sides["b"][1], a_name=sides["a"][2], b_name=sides["b"][2], decided_by=self._by, reason=reason,
-                now=self._now(),
-            )  # fmt: skip
-            session.run_many("add_anchor", [{**one, "collection": self.number, "decision": id_} for one in anchors])
-            self._audit(session, verdict, {"decision": id_, "a": sides["a"][1], "b": sides["b"][1], "reason": reason})
-            change.resolution.note_decision(id_)
+            made = decide(change, reader, verdict, a, b, by=self._by, reason=reason, now=self._now())
+            self._audit(change.session, verdict, {"decision": made.id, "a": made.a, "b": made.b, "reason": reason})
             change.finish()
-            row = session.one("decision", collection=self.number, id=id_)
-            assert row is not None
-            return self._decision(reader, row)
-
-    def _decided_before(self, reader: Reader, verdict: Verdict, a: str, b: str) -> Decision | None:
-        """The decision in force that says just this: who sends it again, because no answer came, gets it again."""
-        asked = {a.removeprefix(self.base), b.removeprefix(self.base)}
-        for row in reader.session.run("decisions", collection=self.number, before="", most=_ALL):
-            if row[1] == verdict and not row[9] and {row[2], row[3]} == asked:
-                return self._decision(reader, row)
-        return None
+            return reader.decision(made.id)
 
     def undo(self, decision: str) -> Decision:
         """A decision is not in force any more; that it was made stays known."""
         with self.changing() as change:
-            session = change.session
-            session.run("undo_decision", collection=self.number, id=decision, now=self._now(), undone_by=self._by)
-            if not session.changed:
-                raise DecisionNotFoundError(f"there is no decision {decision!r} in force. List the decisions")
-            self._audit(session, "undo", {"decision": decision})
-            change.resolution.note_decision(decision)
+            undo(change, decision, by=self._by, now=self._now())
+            self._audit(change.session, "undo", {"decision": decision})
             change.finish()
-            row = session.one("decision", collection=self.number, id=decision)
-            assert row is not None
-            return self._decision(Reader(session, self.number, base=self.base, traits=self.traits), row)
+            return Reader(change.session, self.number, base=self.base, traits=self.traits).decision(decision)
 
     def decisions(self, *, undone: bool = False, before: str = "", limit: int = _ALL) -> list[Decision]:
         """What was decided, newest first."""
         with self.reading() as reader:
-            rows = reader.session.run("decisions", collection=self.number, before=before, most=limit)
-            return [self._decision(reader, row) for row in rows if undone or not row[9]]
-
-    def _decision(self, reader: Reader, row: Row) -> Decision:
-        id_, verdict, a, b, a_name, b_name, by, reason, at, undone_at, undone_by = row
-        now = []
-        for stored, numbers in zip((a, b), reader.sides(id_), strict=True):
-            found = (
-                reader.session.one("entity_by_number", collection=self.number, entity=numbers[0]) if numbers else None
-            )
-            now.append(stored if found is None else found[1])
-        return Decision(
-            id=id_, verdict=verdict, a=now[0], b=now[1], a_name=a_name, b_name=b_name, by=by, reason=reason, at=at,
-            undone_at=undone_at, undone_by=undone_by,
-        )  # fmt: skip
+            return [one for one in reader.decisions(before=before, limit=limit) if undone or not one.undone_at]
 
     # Known things, erasure, damage, files
 

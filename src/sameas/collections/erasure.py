@@ -16,7 +16,7 @@ from sameas.collections.changes import Changing
 from sameas.collections.drafts import Draft, Place, draft
 from sameas.collections.model import Told
 from sameas.collections.names import normal_name
-from sameas.collections.traits import Traits
+from sameas.collections.scoring import Traits
 from sameas.databases import Row, Session
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 

@@ -1,26 +1,30 @@
-"""A whole collection as a file: N-Quads, Turtle, JSON lines, CSV, and one HTML file to look at (`page.py`).
+"""A whole collection as a file: N-Quads, Turtle, JSON lines, CSV, and one HTML file with the viewer of the web app.
 
 Rule: it is streamed from one state of the tables, so that memory does not follow its size. In N-Quads each document is
 a graph of its own and the resolved view is the default graph; Turtle has the resolved view. Every statement says which
-characters of which documents support it.
+characters of which documents support it. The HTML file has every entity and every relation, and of each relation the
+first sentences; it draws what somebody asks to see and never all at once.
 """
 
 import csv
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from sameas.collections.model import CollectionEvidence, Decision, DocumentInfo, EntityInfo, Statement
+from sameas.collections.model import CollectionEvidence, CollectionInfo, Decision, DocumentInfo, EntityInfo, Statement
 from sameas.collections.views import Reader
 from sameas.extraction.outputs.rdf import OA, OWL, PREFIXES, PROV, RDF, RDFS, SAMEAS, SKOS, XSD
 from sameas.extraction.text.document import DocumentSource
+from sameas.ontology.outline import Outline
+from sameas.pages.single_file import single_file
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal as RdfLiteral
     from pyoxigraph import NamedNode, Quad
+
 
 DataFormat: TypeAlias = Literal["nquads", "turtle", "jsonl", "csv"]
 ExportFormat: TypeAlias = DataFormat | Literal["html"]
@@ -237,3 +241,37 @@ class Quads:
     def _typed(self, text: str, datatype: str) -> "RdfLiteral":
         clean = text.encode("utf-8", "replace").decode("utf-8")
         return self._literal(clean, datatype=self._node(datatype)) if datatype else self._literal(clean)
+
+
+_STYLES = ("app/style.css", "app/studio.css", "app/console.css", "app/collections.css")
+# Sentences of a relation that go along.
+_EVIDENCE = 5
+
+
+def write_page(reader: Reader, target: IO[bytes], *, info: CollectionInfo, outline: Outline) -> None:
+    """Write the file."""
+    data = _data(reader, info, outline)
+    for piece in single_file(data, start="app/collection_file.js", styles=_STYLES, title=info.name):
+        target.write(piece)
+
+
+def _data(reader: Reader, info: CollectionInfo, outline: Outline) -> Iterator[bytes]:
+    encode = msgspec.json.encode
+    # What the reader of a mailed file may do in the service is nobody's business.
+    yield b'{"collection":' + encode(msgspec.structs.replace(info, role=None))
+    yield b',"outline":' + encode(outline)
+    yield b',"documents":'
+    yield from _list(all_documents(reader))
+    yield b',"entities":'
+    yield from _list(reader.all_entities())
+    yield b',"statements":'
+    yield from _list(one for _, one in reader.all_statements(evidence=_EVIDENCE))
+    yield b"}"
+
+
+def _list(items: Iterable[object]) -> Iterator[bytes]:
+    before = b"["
+    for one in items:
+        yield before + msgspec.json.encode(one)
+        before = b","
+    yield b"[]" if before == b"[" else b"]"

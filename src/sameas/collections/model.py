@@ -54,6 +54,19 @@ class SourceName(Told, frozen=True, kw_only=True):
     read_at: str = ""
 
 
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A name of a document and what is known of the source."""
+
+    name: str
+    path: str = ""
+    media_type: str = ""
+    title: str = ""
+    size: int = 0
+    source_time: str = ""
+    folder: str = ""
+    """The folder that is kept in step, if the source was found in one."""
+
+
 class DocumentInfo(Told, frozen=True, kw_only=True):
     """A text with all of its names. One that could not be read yet has no digest."""
 

@@ -20,6 +20,7 @@ import msgspec
 from sameas.collections.collection import Collection
 from sameas.collections.errors import CollectionError, CollectionExistsError, CollectionNotFoundError, RoleRequiredError
 from sameas.collections.model import CollectionInfo, Role
+from sameas.collections.views import info_of
 from sameas.connections import open_database
 from sameas.databases import Database, Row, RowRefused, Statements
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext
@@ -105,14 +106,14 @@ class Collections:
         """Those that the caller may read, by name."""
         with self._database.reading() as session:
             rows = session.run("collections", tenant=caller.tenant, principal=caller.principal, after=after)
-        found = [told(row, caller) for row in rows]
+        found = [info_of(row, role=_role(row, caller)) for row in rows]
         return [info for info in found if info.role is not None]
 
     def open(self, named: str, *, caller: Caller, role: Role = "reader") -> Collection:
         """One, by its name or id, for a caller who has at least this role in it."""
         with self._database.reading() as session:
             row = session.one("collection", tenant=caller.tenant, principal=caller.principal, named=named)
-        info = None if row is None else told(row, caller)
+        info = None if row is None else info_of(row, role=_role(row, caller))
         if row is None or info is None or info.role is None:
             raise CollectionNotFoundError(f"there is no collection {named!r}. List them to see their names")
         if ROLES.index(info.role) < ROLES.index(role):
@@ -139,11 +140,6 @@ class Collections:
         self._database.close()
 
 
-def told(row: Row, caller: Caller) -> CollectionInfo:
-    """A row as its reader sees it."""
-    _, id_, name, base, ontology_id, version, created_at, revision, documents, entities, claims, role = row
-    return CollectionInfo(
-        id=id_, name=name, base=base, ontology_id=ontology_id, ontology_version=version, created_at=created_at,
-        revision=revision, documents=documents, entities=entities, claims=claims,
-        role="owner" if caller.everything else role,
-    )  # fmt: skip
+def _role(row: Row, caller: Caller) -> Role | None:
+    role: Role | None = row[-1]
+    return "owner" if caller.everything else role

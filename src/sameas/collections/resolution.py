@@ -14,8 +14,7 @@ from sameas.collections.atoms import MOST_LOOKED_AT, Atoms, Connection, Group, k
 from sameas.collections.clustering import Edge, cluster
 from sameas.collections.drafts import Node
 from sameas.collections.names import Key, relate, signed_key
-from sameas.collections.scoring import MERGED, Atom, Bond, Score, relate_names, score
-from sameas.collections.traits import Traits
+from sameas.collections.scoring import MERGED, Atom, Bond, Score, Traits, relate_names, score
 from sameas.databases import Row, Session
 from sameas.extraction.graph.model import entity_id
 

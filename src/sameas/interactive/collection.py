@@ -18,14 +18,14 @@ from sameas.cli.extractors import ExtractorName
 from sameas.cli.model_options import ModelOptions
 from sameas.cli.questions import index_folder, open_supervisor
 from sameas.cli.registry import find_ontology
-from sameas.collections.additions import Filler, Summary
-from sameas.collections.collection import Collection, Source, text_digest
+from sameas.collections.collection import Collection, text_digest
 from sameas.collections.erasure import Erasure
 from sameas.collections.errors import CollectionNotFoundError
 from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
-from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Finding, Pair, Statement
+from sameas.collections.filling import Filler, Summary
+from sameas.collections.filling import sync as sync_folder
+from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Finding, Pair, Source, Statement
 from sameas.collections.registry import local_caller
-from sameas.collections.sync import sync as sync_folder
 from sameas.interactive.documents import GivenDocument
 from sameas.interactive.extraction import aextract, to_its_end
 from sameas.once.async_engine import AsyncEngine

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sameas.collections.known_things import KnownListError
+from sameas.collections.drafts import KnownListError
 from tests.unit.collections.press import company, named, person, put
 
 CSV = b"iri,name,type,aliases\nhttps://known.org/1,Acme Limited,company,ACME Worldwide|Acme W.\nhttps://known.org/2,Globex,company,\n"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from sameas.collections import Collections, local_caller, open_tables
-from sameas.collections.additions import Filler, Unwatched
-from sameas.collections.sync import FolderError, plan_sync, sync
+from sameas.collections.filling import Filler, FolderError, Unwatched, plan_sync, sync
 from sameas.connections import open_async_store
 from sameas.extraction.extractors.deferred import deferred_lexicon
 from sameas.extraction.runs.service import ExtractionService

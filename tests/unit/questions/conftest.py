@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import sameas
-from sameas.collections.collection import Collection, Source, text_digest
+from sameas.collections.collection import Collection, text_digest
+from sameas.collections.model import Source
 from sameas.collections.registry import Collections, local_caller, open_tables
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.ontology.load import load_ontology

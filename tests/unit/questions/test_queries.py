@@ -11,8 +11,9 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
-from sameas.collections.collection import Source, text_digest
+from sameas.collections.collection import text_digest
 from sameas.collections.exports import EXPORT_FORMATS
+from sameas.collections.model import Source
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.questions.desk import QuestionDesk
 from sameas.questions.errors import QueryError, QueryLimitError

@@ -605,12 +605,6 @@ SELECT name, status, path, error, media_type, title, size, source_time, read_at,
 FROM sameas_collection_sources WHERE collection = :collection AND status = :status AND name > :after
 ORDER BY name LIMIT :most
 
--- name: sources_without_document
--- purpose: names that stand for nothing yet, after a name.
-SELECT name, status, path, error, media_type, title, size, source_time, read_at
-FROM sameas_collection_sources WHERE collection = :collection AND document IS NULL AND name > :after
-ORDER BY name LIMIT :most
-
 -- name: sources_of_folder
 -- purpose: what was read from a folder.
 SELECT name, status, size, source_time, document FROM sameas_collection_sources
@@ -678,10 +672,6 @@ WHERE collection = :collection AND atom = :atom ORDER BY document, id
 -- purpose: the things of a document.
 DELETE FROM sameas_collection_nodes WHERE collection = :collection AND document = :document
 
--- name: remove_node
--- purpose: one thing of a document.
-DELETE FROM sameas_collection_nodes WHERE collection = :collection AND id = :node
-
 -- name: move_node
 -- purpose: a thing in a document belongs to another atom.
 UPDATE sameas_collection_nodes SET atom = :atom WHERE collection = :collection AND id = :node
@@ -738,36 +728,9 @@ JOIN sameas_collection_atoms oa ON oa.collection = c.collection AND oa.id = c.ob
 JOIN sameas_collection_entities o ON o.collection = c.collection AND o.number = oa.entity
 WHERE c.collection = :collection AND c.object_atom = :atom ORDER BY c.predicate, c.subject_token, c.id LIMIT :most
 
--- name: all_claims
--- purpose: everything that documents say, by document.
-SELECT c.id, s.number, s.id, s.name, c.predicate, o.number, o.id, o.name, c.value, c.datatype, c.unit, c.confidence,
-  c.evidence, c.document, c.subject_atom, c.object_atom
-FROM sameas_collection_claims c
-JOIN sameas_collection_atoms sa ON sa.collection = c.collection AND sa.id = c.subject_atom
-JOIN sameas_collection_entities s ON s.collection = c.collection AND s.number = sa.entity
-LEFT JOIN sameas_collection_atoms oa ON oa.collection = c.collection AND oa.id = c.object_atom
-LEFT JOIN sameas_collection_entities o ON o.collection = c.collection AND o.number = oa.entity
-WHERE c.collection = :collection ORDER BY c.id
-
 -- name: remove_claims
 -- purpose: what a document says.
 DELETE FROM sameas_collection_claims WHERE collection = :collection AND document = :document
-
--- name: remove_claim
--- purpose: one claim.
-DELETE FROM sameas_collection_claims WHERE collection = :collection AND id = :claim
-
--- name: set_evidence
--- purpose: other evidence for a claim.
-UPDATE sameas_collection_claims SET evidence = :evidence WHERE collection = :collection AND id = :claim
-
--- name: set_mentions
--- purpose: other mentions of a thing in a document.
-UPDATE sameas_collection_nodes SET mentions = :mentions WHERE collection = :collection AND id = :node
-
--- name: set_document_counts
--- purpose: how much a document says.
-UPDATE sameas_collection_documents SET entities = :entities, claims = :claims WHERE collection = :collection AND id = :document
 
 -- name: atom_by_digest
 -- purpose: an atom by what it is.

@@ -146,7 +146,7 @@ class CollectionWork:
     def _put(
         self, space: str, collection: Collection, source: Source, document: Document, key: str, expected: str
     ) -> None:
-        from sameas.collections.additions import Places
+        from sameas.collections.filling import Places
 
         run = self._workspaces.get(space).runs.find(key)
         least = least_confidence(run.metadata.extractor.name, self._min_confidence)

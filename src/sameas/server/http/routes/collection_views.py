@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from sameas.collections import Collection
 from sameas.collections.model import EntityInfo
-from sameas.collections.neighbourhood import Neighbourhood, around, most_connected
+from sameas.collections.views import Neighbourhood, around
 from sameas.ontology.outline import ClassOutline, Outline, outline_of
 from sameas.server.http import examples
 from sameas.server.http.replies import json_reply, query_of, whole_number
@@ -33,9 +33,8 @@ async def get_graph(asked: Asked) -> ASGIApp:
         )
 
     def work(collection: Collection) -> Neighbourhood:
-        beginning = ids or most_connected(collection, limit=_BEGINNING)
         with collection.reading() as reader:
-            return around(reader, beginning, limit=limit)
+            return around(reader, ids or reader.most_connected(limit=_BEGINNING), limit=limit)
 
     collection = await open_for(asked, "reader")
     return json_reply(await asked.slowly(lambda: work(collection)))
