@@ -17,8 +17,7 @@ from statistics import median, quantiles
 
 from sameas.collections.model import CollectionEvidence, EntityInfo, Statement
 from sameas.questions.graph import CollectionGraph
-from sameas.questions.limits import QueryLimits
-from sameas.questions.process import Asked
+from sameas.questions.process import Asked, QueryLimits
 from sameas.questions.runner import QueryRunner
 
 BASE = "https://example.org/kg/"

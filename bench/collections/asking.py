@@ -10,7 +10,7 @@ from typing import NamedTuple
 from bench.collections.world import COMPANY, PERSON, PLACE
 from sameas.collections import Collection
 from sameas.questions.desk import QuestionDesk
-from sameas.questions.limits import QueryLimits
+from sameas.questions.process import QueryLimits
 from sameas.questions.runner import QueryRunner
 
 _ASKED = 200

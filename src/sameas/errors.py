@@ -84,9 +84,8 @@ if TYPE_CHECKING:
         MissingExtraError,
         UnsupportedDocumentError,
     )
-    from sameas.interactive.documents import UnknownDocumentError
-    from sameas.interactive.extraction import EmptyDocumentError
-    from sameas.interactive.frames import MissingLibraryError
+    from sameas.interactive.extraction import EmptyDocumentError, UnknownDocumentError
+    from sameas.interactive.forms import MissingLibraryError
     from sameas.interactive.result import OutputError
     from sameas.llm.errors import (
         BudgetSpent,
@@ -183,9 +182,9 @@ _ELSEWHERE = {
     "IndexBusyError": "questions.errors",
     "PublishError": "questions.errors",
     "EmptyDocumentError": "interactive.extraction",
-    "UnknownDocumentError": "interactive.documents",
+    "UnknownDocumentError": "interactive.extraction",
     "OutputError": "interactive.result",
-    "MissingLibraryError": "interactive.frames",
+    "MissingLibraryError": "interactive.forms",
 }
 
 __all__ = [

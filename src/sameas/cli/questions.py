@@ -23,15 +23,15 @@ from sameas.collections.registry import Collections, collections_url, local_call
 from sameas.extraction.outputs.context import local_name
 from sameas.questions.answers import Answer, AnswerFormat
 from sameas.questions.desk import QuestionDesk
-from sameas.questions.limits import QueryLimits
+from sameas.questions.graph import shortened
+from sameas.questions.process import QueryLimits
 from sameas.questions.runner import QueryRunner
-from sameas.questions.vocabulary import shortened
 from sameas.settings import Settings, bolt_credentials, hide_password, load_settings
 
 if TYPE_CHECKING:
     from sameas.llm.supervisor import RequestSupervisor
     from sameas.questions.ask import Answered
-    from sameas.questions.paths import Connection
+    from sameas.questions.desk import Connection
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]

@@ -37,7 +37,7 @@ from sameas.collections.model import (
     Verdict,
 )
 from sameas.once.script import Script
-from sameas.questions.paths import Connection
+from sameas.questions.desk import Connection
 from sameas.server.collection_schemas import (
     Accepted,
     CollectionPage,

@@ -15,7 +15,7 @@ import msgspec
 from sameas.collections.changes import Changing, check
 from sameas.collections.decisions import decide, decided_before, undo
 from sameas.collections.drafts import Locate, Said, draft, read_known
-from sameas.collections.erasure import Erased, Erasure, ErasurePlan, PlanOutdated, erase, plan_erasure
+from sameas.collections.erasure import Erased, Erasure, ErasurePlan, erase, plan_erasure
 from sameas.collections.errors import (
     CollectionError,
     CollectionNotFoundError,
@@ -423,14 +423,12 @@ class Collection:
             if before is not None and (told is None or not plan.runs <= told):
                 before(Erasure(documents=len(plan.documents), claims=0, evidence=0, runs=tuple(sorted(plan.runs))))
                 told = plan.runs if told is None else told | plan.runs
-            try:
-                erased = self._erase(id_, plan, reason=reason, told=told)
-            except PlanOutdated:
-                continue
-            self._database.truncate_log()
-            return erased
+            erased = self._erase(id_, plan, reason=reason, told=told)
+            if erased is not None:
+                self._database.truncate_log()
+                return erased
 
-    def _erase(self, id_: str, plan: ErasurePlan, *, reason: str, told: frozenset[str] | None) -> Erasure:
+    def _erase(self, id_: str, plan: ErasurePlan, *, reason: str, told: frozenset[str] | None) -> Erasure | None:
         with self.changing() as change:
             session = change.session
             self._make_sure_nothing_waits(session)
@@ -438,6 +436,8 @@ class Collection:
             number, now, _ = reader.resolve_id(id_)
             merged = [row[1] for row in session.run("merged_into", collection=self.number, entity=number)]
             erased = erase(change, number, plan=plan, told=told, traits=self.traits, now=self._now())
+            if erased is None:
+                return None
             self._audit(session, "erase", {"reason": reason})
             revision = change.finish()
             for gone in (now, *merged):

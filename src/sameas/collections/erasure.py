@@ -186,23 +186,14 @@ def plan_erasure(session: Session, collection: int, entity: int, *, traits: Trai
     )
 
 
-class PlanOutdated(Exception):
-    """Something came while an erasure was planned that the plan must have, too."""
-
-
 def erase(
     change: Changing, entity: int, *, plan: ErasurePlan, told: frozenset[str] | None, traits: Traits, now: str
-) -> Erasure:
+) -> Erasure | None:
     """Erase a thing from a collection that is being changed; the caller finishes the change. `told` are the runs that
-    are deleted already, if that is asked for.
+    are deleted already, if that is asked for. None where something came meanwhile that the plan must have, too.
     """
     session, collection = change.session, change.collection
     target = _Target(session, change.atoms, collection, entity, traits=traits)
-    if target.keys != plan.keys:
-        raise PlanOutdated
-    revision = change.revision + 1
-    for digest in target.digests:
-        session.run("add_erased", collection=collection, digest=digest, now=now, revision=revision)
     changed = {
         digest for kind, digest in session.run("changes", collection=collection, revision=plan.revision)
         if kind == "document"
@@ -216,8 +207,11 @@ def erase(
     counts = {"documents": 0, "claims": 0, "evidence": 0}
     removed, runs = [], []
     found = list(target.named_in(rows))
-    if told is not None and any(one.run and one.run not in told for one in found):
-        raise PlanOutdated
+    if target.keys != plan.keys or (told is not None and any(one.run and one.run not in told for one in found)):
+        return None
+    revision = change.revision + 1
+    for digest in target.digests:
+        session.run("add_erased", collection=collection, digest=digest, now=now, revision=revision)
     for one in found:
         counts["documents"] += 1
         counts["claims"] += one.claims

@@ -26,16 +26,14 @@ from sameas.collections.filling import Filler, Summary
 from sameas.collections.filling import sync as sync_folder
 from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Finding, Pair, Source, Statement
 from sameas.collections.registry import local_caller
-from sameas.interactive.documents import GivenDocument
-from sameas.interactive.extraction import aextract, to_its_end
+from sameas.interactive.extraction import GivenDocument, aextract, to_its_end
 from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.load import load_ontology
 from sameas.questions.answers import Answer
 from sameas.questions.ask import Answered, answer_question
-from sameas.questions.desk import QuestionDesk
-from sameas.questions.paths import Connection
+from sameas.questions.desk import Connection, QuestionDesk
+from sameas.questions.index import FoundName
 from sameas.questions.runner import QueryRunner
-from sameas.questions.search import FoundName
 from sameas.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -150,7 +148,7 @@ class OpenCollection:
 
     def to_pandas(self, sparql: str) -> pd.DataFrame:
         """The rows of a SELECT as a table."""
-        from sameas.interactive.frames import table_of
+        from sameas.interactive.forms import table_of
 
         return table_of(self.query(sparql))
 

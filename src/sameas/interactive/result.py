@@ -109,19 +109,19 @@ class Result:
 
     def to_pandas(self, what: Literal["relations", "entities", "rejected"] = "relations") -> pd.DataFrame:
         """A table with a row for each relation, or for each entity or refusal."""
-        from sameas.interactive.frames import frame_of
+        from sameas.interactive.forms import frame_of
 
         return frame_of(self, what)
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:
         """A graph whose nodes are entities and values."""
-        from sameas.interactive.frames import network_of
+        from sameas.interactive.forms import network_of
 
         return network_of(self)
 
     def to_rdflib(self) -> rdflib.Graph:
         """The facts with their provenance."""
-        from sameas.interactive.frames import rdf_of
+        from sameas.interactive.forms import rdf_of
 
         return rdf_of(self)
 
@@ -162,7 +162,7 @@ class Result:
         return f"<sameas.Result of {of}: {', '.join(parts)}{ended}>"
 
     def _repr_html_(self) -> str:
-        from sameas.interactive.page import page_of
+        from sameas.interactive.forms import page_of
 
         return page_of(self)
 

@@ -17,8 +17,7 @@ import msgspec
 
 from sameas.questions.answers import Answer
 from sameas.questions.errors import QueryError, QueryLimitError
-from sameas.questions.limits import QueryLimits
-from sameas.questions.process import READY, Asked, Told, receive, send
+from sameas.questions.process import READY, Asked, QueryLimits, Told, receive, send
 
 _WARM = 2
 # Starting Python and opening a snapshot is not the query's fault.

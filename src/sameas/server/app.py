@@ -30,8 +30,7 @@ from sameas.server.http.openapi import openapi_document
 from sameas.server.http.replies import json_reply, problem_reply
 from sameas.server.http.route import Asked, Route
 from sameas.server.http.routes import (
-    asking,
-    collection_views,
+    collection_graph,
     collections,
     console,
     debug,
@@ -62,9 +61,8 @@ ROUTES: tuple[Route, ...] = (
     *versions.ROUTES,
     *keys.ROUTES,
     *collections.ROUTES,
-    *collection_views.ROUTES,
+    *collection_graph.ROUTES,
     *questions.ROUTES,
-    *asking.ROUTES,
     *debug.ROUTES,
     *console.ROUTES,
     *rpc.ROUTES,

@@ -1,7 +1,7 @@
 """What goes over the wire for questions to a collection."""
 
-from sameas.questions.paths import Connection
-from sameas.questions.search import FoundName
+from sameas.questions.desk import Connection
+from sameas.questions.index import FoundName
 from sameas.server.schemas import Answer
 
 

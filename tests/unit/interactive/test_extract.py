@@ -11,7 +11,7 @@ from langchain_core.documents import Document as LangChainDocument
 
 import sameas
 from sameas.cli.errors import CliError
-from sameas.interactive.documents import UnknownDocumentError
+from sameas.interactive.extraction import UnknownDocumentError
 from sameas.interactive.result import OutputError
 
 EXAMPLE = Path(sameas.__file__).parent / "example"

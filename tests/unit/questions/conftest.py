@@ -12,7 +12,7 @@ from sameas.collections.registry import Collections, local_caller, open_tables
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.ontology.load import load_ontology
 from sameas.questions.desk import QuestionDesk
-from sameas.questions.limits import QueryLimits
+from sameas.questions.process import QueryLimits
 from sameas.questions.runner import QueryRunner
 
 NS = "https://sameas.dev/example/company#"

@@ -17,7 +17,7 @@ from sameas.collections.model import Source
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.questions.desk import QuestionDesk
 from sameas.questions.errors import QueryError, QueryLimitError
-from sameas.questions.limits import QueryLimits
+from sameas.questions.process import QueryLimits
 from sameas.questions.query_text import read_query
 from sameas.questions.runner import QueryRunner
 

@@ -7,7 +7,7 @@ import pytest
 from sameas.collections.errors import EntityNotFoundError
 from sameas.questions.desk import QuestionDesk
 from sameas.questions.errors import QueryError
-from sameas.questions.limits import QueryLimits
+from sameas.questions.process import QueryLimits
 from sameas.questions.runner import QueryRunner
 
 from .conftest import Writer

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sameas.collections.collection import Collection
 from sameas.questions.desk import QuestionDesk
-from sameas.questions.limits import QueryLimits
+from sameas.questions.process import QueryLimits
 from sameas.questions.runner import QueryRunner
 from sameas.server.problems import Problem
 from sameas.server.runs.run_queue import RunQueue
