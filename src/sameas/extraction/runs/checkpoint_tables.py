@@ -122,7 +122,9 @@ class CheckpointTables:
         """What a run uses, on all nodes that worked on it."""
         with self._database.reading() as session:
             rows = session.run("uses", tenant=self._tenant, key=key)
-        checkpoints = frozenset((stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage))
+        checkpoints: frozenset[tuple[StageName, str]] = frozenset(
+            (stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage)
+        )
         calls = frozenset(name for kind, _, name in rows if kind == "call")
         return Used(checkpoints, calls, is_known=bool(rows))
 
