@@ -127,9 +127,10 @@ class RelationFound(Event, frozen=True, kw_only=True, rename="camel", tag="relat
     confidence: float
 
 
-class RateLimited(Event, frozen=True, kw_only=True, rename="camel", tag="rate_limited"):
+class RateLimited(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="rate_limited"):
     wait_ms: int
     reason: Literal["tokens", "requests", "concurrent", "server"]
+    asked_by_server: bool = False
 
 
 class BudgetWarning(Event, frozen=True, kw_only=True, rename="camel", tag="budget_warning"):

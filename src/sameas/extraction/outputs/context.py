@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from sameas.extraction.graph.model import Graph
-from sameas.extraction.text.document import DocumentPlaces, DocumentSource, TextPlace
+from sameas.extraction.text.document import DocumentPlaces, DocumentSource, TextPlace, is_iri
 
 
 class Writable(Protocol):
@@ -25,8 +25,6 @@ class Writable(Protocol):
 
 
 _LOCAL = re.compile(r"[^/#:]+\Z")
-_FORBIDDEN = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+\Z")
 DEFAULT_BASE = "urn:sameas:"
 _NOWHERE = TextPlace()
 
@@ -49,7 +47,7 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     extractor_version: str = ""
 
     def __post_init__(self) -> None:
-        if _FORBIDDEN.search(self.base) or not _ABSOLUTE.match(self.base) or self.base[-1] not in "/#:":
+        if not is_iri(self.base) or self.base[-1] not in "/#:" or len(self.base) <= self.base.index(":") + 1:
             raise ValueError(f"the base {self.base!r} is not an absolute IRI that ends with '/', '#' or ':'")
 
     def entity(self, entity_id: str) -> str:

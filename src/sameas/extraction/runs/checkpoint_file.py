@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from sameas.llm.timeouts import STAGES, StageName
 from sameas.once.errors import StoreUnavailable
 from sameas.once.forks import hold_across_forks, renew_after_fork
-from sameas.stores.wal import open_sqlite, switch_to_wal
+from sameas.stores.sqlite_file import open_sqlite, switch_to_wal
 
 # So many looks are made, on average, while as much is written as the bound allows.
 _LOOKS = 64

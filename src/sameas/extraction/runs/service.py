@@ -23,7 +23,7 @@ from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.confidence import SureGraph, least_confidence, sure_part
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.graph.model import Graph, KnowledgeGraph, in_memory
-from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render, write_about
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, Writable, write_about, write_graph
 from sameas.extraction.runs.caches import RecentResults, RunCaches
 from sameas.extraction.runs.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.runs.checkpoint_tables import CheckpointTables
@@ -283,8 +283,23 @@ class ExtractionService:
         places: DocumentPlaces | None = None,
         reviewed: KnowledgeGraph | None = None,
     ) -> bytes:
-        """A finished run in any format, with what the caller knows of the document. With `reviewed` that graph is
-        written instead of the one that was found.
+        """A finished run in any format, as `write` writes it."""
+        whole = io.BytesIO()
+        self.write(extraction_or_run, whole, to=to, sources=sources, places=places, reviewed=reviewed)
+        return whole.getvalue()
+
+    def write(
+        self,
+        extraction_or_run: Extraction | Run,
+        target: Writable,
+        *,
+        to: OutputFormat,
+        sources: Sequence[DocumentSource] = (),
+        places: DocumentPlaces | None = None,
+        reviewed: KnowledgeGraph | None = None,
+    ) -> None:
+        """A finished run in any format, in pieces, with what the caller knows of the document. With `reviewed` that
+        graph is written instead of the one that was found.
         """
         metadata = extraction_or_run.metadata
         is_whole = isinstance(extraction_or_run, Run) or not isinstance(extraction_or_run.found, SureGraph)
@@ -300,13 +315,14 @@ class ExtractionService:
             extractor_version=metadata.extractor.version,
         )
         if reviewed is not None:
-            return render(reviewed, to=to, context=context)
+            write_graph(reviewed, target, to=to, context=context)
+            return
         graph = extraction_or_run.graph() if isinstance(extraction_or_run, Run) else extraction_or_run.found
         if to == "turtle" and GRAPH in metadata.files and is_whole:
-            about = io.BytesIO()
-            write_about(graph, about, context=context)
-            return self._runs.at(metadata.idempotency_key).read(GRAPH, metadata) + about.getvalue()
-        return render(graph, to=to, context=context)
+            target.write(self._runs.at(metadata.idempotency_key).read(GRAPH, metadata))
+            write_about(graph, target, context=context)
+            return
+        write_graph(graph, target, to=to, context=context)
 
     def remove_ontology(self, ontology_id: str, *, version: str | None = None) -> None:
         """Delete what the database has of an ontology, or of one version of it; blocking."""

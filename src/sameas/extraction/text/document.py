@@ -6,6 +6,7 @@ and never stored with a result, because two originals, or equal texts under diff
 """
 
 import mimetypes
+import os
 import re
 from array import array
 from bisect import bisect_right
@@ -167,7 +168,23 @@ def normalized_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 _BREAK = re.compile(r"\n(?:[ \t]*\n)+")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_FORBIDDEN = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
+# RFC 3987, but for addresses of version 6: no brackets, nothing private, and a port is a number.
+_SIGN = (
+    r"(?:[^\x00-\x20<>\"{}|\\^`\[\]#%\x7f-\x9f\ud800-\uf8ff\ufdd0-\ufdef\ufff0-\uffff"
+    r"\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U0003fffe-\U0010ffff]|%[0-9A-Fa-f]{2})"
+)
+_AUTHORITY = r"(?:(?!//)|(?=//(?:[^/?#@]*@)?[^/?#:@]*(?::[0-9]*)?(?:[/?#]|\Z)))"
+_IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*:{_AUTHORITY}{_SIGN}*(?:#{_SIGN}*)?\Z")
+
+
+def is_iri(text: str) -> bool:
+    """Whether a text is an absolute IRI: one that is not cannot be written, and would spoil what it stands in."""
+    return _IRI.match(text) is not None
+
+
+def readable_path(path: str | os.PathLike[str]) -> str:
+    """A path as text that can be written anywhere: what of it is no UTF-8 is escaped."""
+    return os.fspath(path).encode("utf-8", "backslashreplace").decode()
 
 
 class DocumentSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -181,7 +198,7 @@ class DocumentSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
     modified_at: str = ""
 
     def __post_init__(self) -> None:
-        if _FORBIDDEN.search(self.location):
+        if self.location and not is_iri(self.location):
             raise ValueError(f"the location {self.location!r} is not an IRI; percent-encode it, or leave it out")
 
     @classmethod
@@ -190,7 +207,7 @@ class DocumentSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
         about = path.stat()
         guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
         return cls(
-            name=path.name,
+            name=readable_path(path.name),
             location=path.resolve().as_uri(),
             title="" if document is None else document.title,
             media_type=guessed if document is None else document.media_type,
@@ -256,7 +273,7 @@ def _last_part(name: str) -> str:
 
 def _iri(name: str) -> str:
     if _URL.match(name) or name.startswith("urn:"):
-        return "" if _FORBIDDEN.search(name) else name
+        return name if is_iri(name) else ""
     path = Path(name)
     return path.as_uri() if path.is_absolute() else ""
 
