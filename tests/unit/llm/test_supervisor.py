@@ -449,7 +449,7 @@ def test_a_call_that_a_server_is_always_too_busy_for_fails_in_the_end() -> None:
         asks = (asking.ask(STAGE, question(f"number {number}")) for number in range(100))
         return await asyncio.gather(*asks, return_exceptions=True)
 
-    model.ask = ask  # type: ignore[method-assign]
+    model.ask = ask  # type: ignore[method-assign, assignment]
     assert [type(reply) for reply in run_jumping(go())].count(ModelError) == 1
     assert model.calls == 5
 
