@@ -25,7 +25,7 @@ from sameas.server.runs.long_tasks import (
     Begin,
     Cancel,
     Describe,
-    Estimate,
+    EstimateTask,
     Extracted,
     ExtractTask,
     Failed,
@@ -120,7 +120,7 @@ class LongProcess:
                 return TaskAnswer(number=task.number, described=found)
             case Prepare():
                 return TaskAnswer(number=task.number, keyed=_keyed(await self._prepare(task)))
-            case Estimate():
+            case EstimateTask():
                 return TaskAnswer(number=task.number, estimated=await estimate_of(await self._prepare(task)))
             case ExtractTask():
                 return TaskAnswer(number=task.number, extracted=await self._extract(task))
@@ -129,7 +129,7 @@ class LongProcess:
             case LookAtModels():
                 return TaskAnswer(number=task.number, states=tuple(await self._models.states()))
 
-    async def _prepare(self, task: Prepare | Estimate | ExtractTask | HelpTask) -> Prepared:
+    async def _prepare(self, task: Prepare | EstimateTask | ExtractTask | HelpTask) -> Prepared:
         return await self._preparing.prepare(task.space, task.request, task.found.registered())
 
     async def _help(self, task: HelpTask) -> int | None:
