@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from sameas.client.calls import API, Pause, Send, decode
+from sameas.client.calls import API, Pause, Send, decode, documented_as
 from sameas.client.errors import ServiceError, ServiceUnreachable
 from sameas.client.folder_sync import Look, Sending, SyncPlan, summary_of
 from sameas.collections.additions import Summary
@@ -256,7 +256,10 @@ class AsyncDo(Protocol):
 
 
 class Collections:
-    """`client.collections`, for threads."""
+    """`client.collections`, for threads.
+
+    Methods raise what those of the client raise, and FolderError if a folder to be synchronised cannot be read.
+    """
 
     def __init__(self, calls: CollectionCalls, do: Do) -> None:
         self._calls = calls
@@ -388,8 +391,9 @@ class Collections:
         return self._do(self._calls.path(name, a, b))
 
 
+@documented_as(Collections)
 class AsyncCollections:
-    """`client.collections`, for tasks; the same methods, awaited."""
+    """`client.collections`, for tasks: the same methods, to be awaited, which raise the same errors."""
 
     def __init__(self, calls: CollectionCalls, do: AsyncDo) -> None:
         self._calls = calls
