@@ -9,7 +9,7 @@ import pytest
 from sameas.extraction.runs.folder import RunFolder
 from sameas.extraction.runs.folder_names import Mark
 from sameas.extraction.runs.metadata import ENTITIES, METADATA, FileDigest, RunMetadata
-from sameas.extraction.runs.run_objects import RunObjects, Segment, read_place, segment_at
+from sameas.extraction.runs.run_objects import RunObjects, Segment, SegmentedJournal, read_place
 from sameas.objects import open_objects
 
 KEY = "sha256-" + "ab" * 32
@@ -53,12 +53,18 @@ _KNOWN = {
 def test_a_line_is_read_from_the_latest_attempt_that_had_begun():
     first = [Segment(1, 3, 10, "a"), Segment(4, 9, 10, "late writer")]
     second = [Segment(4, 5, 11, "b"), Segment(6, 6, 11, "c")]
-    found = [segment_at([*first, *second], number) for number in range(1, 8)]
+    journal = SegmentedJournal([*second, *first])
+    found = [journal.at(number) for number in range(1, 8)]
     assert [one and one.name for one in found] == ["a", "a", "a", "b", "b", "c", None]
 
 
 def test_a_run_that_is_done_again_has_a_journal_of_its_own():
-    assert segment_at([Segment(1, 9, 10, "a"), Segment(1, 2, 12, "b")], 3) is None
+    assert SegmentedJournal([Segment(1, 9, 10, "a"), Segment(1, 2, 12, "b")]).at(3) is None
+
+
+def test_a_segment_that_was_told_twice_because_no_answer_came_is_read_once():
+    journal = SegmentedJournal([Segment(5, 12, 10, "again"), Segment(5, 9, 10, "first"), Segment(13, 13, 10, "next")])
+    assert [journal.at(number).name for number in (5, 10, 13)] == ["again", "again", "next"]
 
 
 def test_another_machine_gets_a_copy_of_the_place_that_was_accepted(run_objects, tmp_path):
@@ -104,8 +110,8 @@ def test_a_copy_of_what_was_deleted_elsewhere_goes(run_objects, tmp_path):
 def test_an_attempt_tells_what_it_writes_until_it_is_replaced(run_objects, tmp_path):
     heard, was_told = [], threading.Event()
 
-    def publish(tenant, key, first, lines):
-        heard.append((first, lines))
+    def publish(tenant, key, first, lines, *, fence):
+        heard.append((first, lines, fence))
         was_told.set()
 
     live = SimpleNamespace(publish=publish, ended=lambda tenant, key: None)
@@ -120,7 +126,7 @@ def test_an_attempt_tells_what_it_writes_until_it_is_replaced(run_objects, tmp_p
         journal.write(b'{"n":2}\n{"n":3}\n{"torn')
     assert was_told.wait(30)
     assert [line.data for line in telling.lines(KEY, after=1)] == [b'{"n":2}', b'{"n":3}']
-    assert heard == [(2, [b'{"n":2}', b'{"n":3}'])]
+    assert heard == [(2, [b'{"n":2}', b'{"n":3}'], 7)]
     lost.set()
     upload.close()
     with folder.journal_path.open("ab") as journal:

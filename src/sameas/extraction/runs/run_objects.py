@@ -19,8 +19,10 @@ and believed by the digests of its metadata.
 import logging
 import re
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -54,7 +56,7 @@ _FAR = 99_999_999_999_999
 class LiveEvents(Protocol):
     """Word of what happens, to whoever listens now; losing it loses nothing."""
 
-    def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None: ...
+    def publish(self, tenant: str, key: str, first: int, lines: list[bytes], *, fence: int) -> None: ...
 
     def ended(self, tenant: str, key: str) -> None: ...
 
@@ -128,8 +130,8 @@ class RunObjects:
         if places and f"{places[0]}/{_RESULT}" in found:
             yield from self._ended_lines(key, places[0], after)
             return
-        segments = [segment for name in found if (segment := _segment(name)) is not None]
-        while (segment := segment_at(segments, number + 1)) is not None:
+        journal = SegmentedJournal(segment for name in found if (segment := _segment(name)) is not None)
+        while (segment := journal.at(number + 1)) is not None:
             data = self._objects.get(root + segment.name)
             if data is None:
                 return
@@ -233,10 +235,10 @@ class RunObjects:
     def put(self, key: str, place: str, name: str, data: bytes) -> None:
         self._objects.put(f"{self._root(key)}{place}/{name}", data)
 
-    def publish(self, key: str, lines: list[JournalLine]) -> None:
+    def publish(self, key: str, lines: list[JournalLine], *, fence: int) -> None:
         """Tell whoever listens now; what they miss they find here."""
         if self._live is not None and lines:
-            self._live.publish(self._tenant, key, lines[0].number, [line.data for line in lines])
+            self._live.publish(self._tenant, key, lines[0].number, [line.data for line in lines], fence=fence)
 
     def say_ended(self, key: str) -> None:
         if self._live is not None:
@@ -296,6 +298,7 @@ class AttemptUpload:
 
     def __init__(self, run_objects: RunObjects, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> None:
         self.place = f"{fence:020d}"
+        self._fence = fence
         self._objects = run_objects
         self._folder = folder
         self._is_lost = is_lost
@@ -316,7 +319,7 @@ class AttemptUpload:
         """Keep all files and say that it has ended; raises where they cannot be kept."""
         self.close()
         self._objects.put_result(self._folder, self.place, metadata)
-        self._objects.publish(self._folder.key, self._tail.lines())
+        self._objects.publish(self._folder.key, self._tail.lines(), fence=self._fence)
 
     def spent_by_helpers(self) -> tuple[UsageRow, ...]:
         """What others have spent on this run, to be counted now."""
@@ -360,17 +363,26 @@ class AttemptUpload:
         except ObjectsUnavailable:
             self._tail = JournalTail(self._folder.journal_path, after=position)
             raise
-        self._objects.publish(key, lines)
+        self._objects.publish(key, lines, fence=self._fence)
 
 
-def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
-    """The segment that holds a line: of the latest attempt that has begun by then, and of no earlier one."""
-    begun: dict[int, int] = {}
-    known = list(segments)
-    for one in known:
-        begun[one.fence] = min(one.first, begun.get(one.fence, one.first))
-    fence = max((fence for fence, first in begun.items() if first <= number), default=None)
-    return next((one for one in known if one.fence == fence and one.first <= number <= one.last), None)
+class SegmentedJournal:
+    """Which segment a line of a run is read from: that of the latest attempt that has begun by then, and of no earlier
+    one. A long run has thousands of them.
+    """
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self._of: dict[int, list[Segment]] = {}
+        for one in sorted(segments):
+            self._of.setdefault(one.fence, []).append(one)
+
+    def at(self, number: int) -> Segment | None:
+        fence = max((fence for fence, own in self._of.items() if own[0].first <= number), default=None)
+        if fence is None:
+            return None
+        own = self._of[fence]
+        found = own[bisect_right(own, number, key=attrgetter("first")) - 1]
+        return found if number <= found.last else None
 
 
 def _segment(name: str) -> Segment | None:
