@@ -8,6 +8,7 @@ import pytest
 
 from sameas.extraction.runs.folder import RunFolder
 from sameas.extraction.runs.folder_names import Mark
+from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.metadata import ENTITIES, METADATA, FileDigest, RunMetadata
 from sameas.extraction.runs.run_objects import RunObjects, Segment, SegmentedJournal, read_place
 from sameas.objects import open_objects
@@ -140,3 +141,28 @@ def test_runs_are_listed_by_when_they_began_the_newest_first(run_objects):
     run_objects.add_mark(Mark("2026-01-31T12:00:00.000Z", KEY))
     run_objects.add_mark(Mark("2026-02-01T12:00:00.000Z", other))
     assert [mark.key for mark in run_objects.marks()] == [other, KEY]
+
+
+def test_what_an_ontology_superseded_is_marked_where_it_is_fetched_and_no_run_is_read_for_it(run_objects, tmp_path):
+    ended(run_objects, folder_of(tmp_path, "here"), fence=7)
+    old, new, after = (folder_of(tmp_path, name) for name in ("old", "new", "after"))
+    run_objects.refresh(new)
+    run_objects.supersede("o", version="1", at="2026-02-01T12:00:00.000Z")
+    run_objects.refresh(old)
+    assert (new.metadata().superseded_at, old.metadata().superseded_at) == (None, None)
+    run_objects.supersede("o", version="2", at="2026-02-02T12:00:00.000Z")
+    run_objects.refresh(after)
+    assert after.metadata().superseded_at == "2026-02-02T12:00:00.000Z"
+    run_objects.supersede("another", version="2", at="2026-02-03T12:00:00.000Z")
+    assert len(run_objects.names(KEY)) == 1
+
+
+def test_marking_reads_what_this_home_has_and_fetches_nothing(run_objects, tmp_path):
+    ended(run_objects, folder_of(tmp_path, "elsewhere"), fence=7)
+    run_objects.add_mark(Mark("2026-01-31T12:00:00.000Z", KEY))
+    runs = Runs(tmp_path / "home", records=None, objects=run_objects)
+    assert runs.supersede("o", new_version="2") == ()
+    assert not runs.at(KEY).exists()
+    assert [one.superseded_at is not None for one in runs.list()] == [True]
+    # A copy that was here before is marked by the notice.
+    assert runs.supersede("o", new_version="3", tell=False) == ()

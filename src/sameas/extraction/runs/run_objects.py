@@ -13,12 +13,15 @@ and believed by the digests of its metadata.
     helpers/{tenant}/{key}/{part}-{id}                  what a helper of a run has spent, until the run has ended
     started/{tenant}/{time}~{key}                       when a run began, the newest first
     ontologies/{tenant}/{digest}                        an ontology of some run, by its version
+    superseded/{tenant}/{digest}                        since when results of an ontology's other versions are old
     reviews/{tenant}/{document}/{id}                    a decision of a reviewer
 """
 
+import hashlib
 import logging
 import re
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -48,7 +51,8 @@ _TOGETHER = 8 << 20
 _SEGMENT = re.compile(r"(\d+)/events/(\d+)-(\d+)")
 _PLACE_FILE = ".place"
 _RESULT = "result"
-_SUPERSEDED = "superseded"
+# Seconds for which this process believes what it was told about versions.
+_KNOWN_FOR = 1.0
 # Milliseconds of the year 5138: later runs come first in the order of names.
 _FAR = 99_999_999_999_999
 
@@ -68,9 +72,17 @@ class _Files(msgspec.Struct):
     apart: tuple[str, ...] = ()
 
 
+class _Superseding(msgspec.Struct):
+    """The version of an ontology that counts, since a moment."""
+
+    version: str
+    at: str
+
+
 _rows = msgspec.json.Decoder(tuple[UsageRow, ...])
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Files).decode
+_decode_superseding = msgspec.msgpack.Decoder(_Superseding).decode
 
 
 class Segment(NamedTuple):
@@ -91,6 +103,8 @@ class RunObjects:
         self._folder = tenant_folder(tenant)
         self._live = live
         self._known_ontologies: set[str] = set()
+        # By the ontology's id: until when it is believed, and what was told.
+        self._superseding: dict[str, tuple[float, _Superseding | None]] = {}
 
     def begin(self, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> "AttemptUpload":
         """Tell everybody of an attempt from now on."""
@@ -226,11 +240,10 @@ class RunObjects:
         self._objects.put(f"{self._root(folder.key)}{place}/{_RESULT}", _encode(_Files(files, tuple(apart))))
         _write_place(folder, f"{place}/{_RESULT}")
 
-    def supersede(self, folder: RunFolder, at: str) -> None:
-        """Mark a result for whoever fetches it from now on."""
-        place, _, name = read_place(folder).partition("/")
-        if name == _RESULT:
-            self.put(folder.key, place, _SUPERSEDED, at.encode())
+    def supersede(self, ontology_id: str, *, version: str, at: str) -> None:
+        """Have the results of an ontology's other versions marked, wherever they are fetched from now on."""
+        self._objects.put(self._superseded_name(ontology_id), _encode(_Superseding(version, at)))
+        self._superseding.pop(ontology_id, None)
 
     def put(self, key: str, place: str, name: str, data: bytes) -> None:
         self._objects.put(f"{self._root(key)}{place}/{name}", data)
@@ -248,13 +261,28 @@ class RunObjects:
         files = self._result(folder.key, place)
         if files is None:
             return
-        if (at := self._objects.get(f"{self._root(folder.key)}{place}/{_SUPERSEDED}")) is not None:
-            metadata = replace(RunMetadata.from_json(files[METADATA]), superseded_at=at.decode())
-            files[METADATA] = metadata.to_json()
+        metadata = RunMetadata.from_json(files[METADATA])
+        if (at := self._superseded_at(metadata)) is not None:
+            files[METADATA] = replace(metadata, superseded_at=at).to_json()
         folder.prepare()
         for name in sorted(files, key=lambda one: one == METADATA):
             write_durably(folder.path / name, files[name], settle=False)
         _write_place(folder, f"{place}/{_RESULT}")
+
+    def _superseded_at(self, metadata: RunMetadata) -> str | None:
+        id_, now = metadata.ontology_id, time.monotonic()
+        known = self._superseding.get(id_)
+        if known is None or known[0] < now:
+            data = self._objects.get(self._superseded_name(id_))
+            known = now + _KNOWN_FOR, None if data is None else _decode_superseding(data)
+            self._superseding[id_] = known
+        newest = known[1]
+        if newest is None or metadata.ontology_version == newest.version or (metadata.completed_at or "") > newest.at:
+            return None
+        return newest.at
+
+    def _superseded_name(self, ontology_id: str) -> str:
+        return f"superseded/{self._folder}/{hashlib.sha256(ontology_id.encode()).hexdigest()}"
 
     def _result(self, key: str, place: str) -> dict[str, bytes] | None:
         data = self._objects.get(f"{self._root(key)}{place}/{_RESULT}")
