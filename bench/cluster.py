@@ -1,8 +1,9 @@
 """Several machines: how throughput grows with workers, what a run costs beyond its work, equal documents that cost once,
 and limits that several nodes share.
 
-    ./run bench cluster [DOCUMENTS]
-    ./run bench cluster limits          the shared limits alone, in windows of 12 s
+    ./run bench cluster                        everything
+    ./run bench cluster limits|growth|cost     the shared limits alone, in windows of 12 s; throughput; processor time
+    ./run bench cluster many [DOCUMENTS]       equal documents, and the API while the queue is full
 
 Model calls take a second and workers ask one at a time, so that the machines wait and the processor of this one is
 enough. Processor time is that of every process together (API node, workers, broker, Redis, PostgreSQL, S3), with the time
@@ -42,17 +43,19 @@ _LATENCY = 1.0
 _EACH = 12
 
 
-def main(documents: str = "10000") -> None:
-    if documents == "limits":
-        shared_limits()
-        return
-    shared_limits()
+def main(part: str = "", documents: str = "10000") -> None:
+    parts = {"limits": shared_limits, "growth": growth, "cost": cost_of_a_run, "many": lambda: many(int(documents))}
+    for name, measure in parts.items():
+        if part in ("", name):
+            measure()
+
+
+def growth() -> None:
+    """How throughput grows with workers."""
     rates = {workers: measured_throughput(workers) for workers in (1, 2, 4)}
     for workers, rate in rates.items():
         print(f"{workers} workers, calls of {_LATENCY:g} s: {rate:.2f} runs/s, {rate / rates[1]:.2f}x of one")
-    print(f"4 workers against 1: {rates[4] / rates[1]:.2f}x (at least 3.6x)")
-    cost_of_a_run()
-    many(int(documents))
+    print(f"4 workers against 1: {rates[4] / rates[1]:.2f}x (at least 3.6x){verdict(rates[4] >= 3.6 * rates[1])}")
 
 
 def measured_throughput(workers: int) -> float:
@@ -80,11 +83,14 @@ def cost_of_a_run(count: int = 300) -> None:
         _ask_all(machines, [f"{text} Warm." for text in texts[:20]], model=False)
         before = _processor_time(machines)
         _ask_all(machines, texts, model=False)
-        spent = _processor_time(machines) - before
+        after = _processor_time(machines)
+    each = {name: 1000 * (seconds - before[name]) / count for name, seconds in after.items()}
+    spent = sum(each.values()) * count / 1000
     alone = _alone(texts)
     print(
         f"processor time of a one-chunk run: {1000 * spent / count:.1f} ms over the cluster, "
-        f"{1000 * alone / count:.1f} ms alone; beyond the work {1000 * (spent - alone) / count:.1f} ms (12)"
+        f"{1000 * alone / count:.1f} ms alone; beyond the work {1000 * (spent - alone) / count:.1f} ms (12); "
+        + ", ".join(f"{name} {took:.1f}" for name, took in each.items())
     )
 
 
@@ -202,15 +208,25 @@ def _ask_all(machines: Machines, texts: list[str], *, model: bool = True) -> Non
         thread.join()
 
 
-def _processor_time(machines: Machines) -> float:
-    servers = (machines.redis, machines.broker, machines.postgres, machines.s3, *machines.nodes, *machines.workers)
-    spent = 0.0
-    for server in servers:
-        first = psutil.Process(server.pid)
-        for process in (first, *first.children(recursive=True)):
-            times = process.cpu_times()
-            spent += times.user + times.system
+def _processor_time(machines: Machines) -> dict[str, float]:
+    """Seconds by kind of process, those that they started included."""
+    spent: dict[str, float] = {}
+    for kind, servers in {
+        "API": machines.nodes,
+        "workers": machines.workers,
+        "broker": [machines.broker],
+        "Redis": [machines.redis],
+        "PostgreSQL": [machines.postgres],
+        "S3": [machines.s3],
+    }.items():
+        processes = [one for server in servers for one in _tree(server.pid)]
+        spent[kind] = sum(sum(one.cpu_times()[:2]) for one in processes)
     return spent
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    first = psutil.Process(pid)
+    return [first, *first.children(recursive=True)]
 
 
 def _alone(texts: list[str]) -> float:

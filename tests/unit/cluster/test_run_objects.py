@@ -88,6 +88,17 @@ def test_a_damaged_copy_is_made_anew(run_objects, tmp_path):
     assert (there.path / ENTITIES).read_bytes() == b"[1]"
 
 
+@pytest.mark.parametrize("name", [METADATA, ENTITIES])
+def test_a_copy_that_a_power_cut_emptied_is_made_anew(run_objects, tmp_path, name):
+    ended(run_objects, folder_of(tmp_path, "here"), fence=7, entities=b"[1]")
+    there = folder_of(tmp_path, "there")
+    run_objects.refresh(there)
+    (there.path / name).write_bytes(b"")
+    run_objects.refresh(there)
+    assert (there.path / ENTITIES).read_bytes() == b"[1]"
+    assert there.metadata().status == "complete"
+
+
 def test_large_files_lie_beside_the_result(run_objects, tmp_path):
     large = b"[" + b"1," * (5 << 20) + b"1]"
     ended(run_objects, folder_of(tmp_path, "here"), fence=7, entities=large)
@@ -122,7 +133,7 @@ def test_an_attempt_tells_what_it_writes_until_it_is_replaced(run_objects, tmp_p
     folder.journal_path.write_bytes(b'{"n":1}\n')
     lost = threading.Event()
     upload = telling.begin(folder, 7, is_lost=lost.is_set)
-    upload.note(b"{}")
+    upload.note(_of(_KNOWN, {}))
     with folder.journal_path.open("ab") as journal:
         journal.write(b'{"n":2}\n{"n":3}\n{"torn')
     assert was_told.wait(30)

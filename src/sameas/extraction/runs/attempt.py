@@ -133,7 +133,7 @@ class RunAttempt:
         if objects is not None:
             objects.add_mark(mark)
             self._upload = objects.begin(folder, context.fence, is_lost=lambda: context.lost)
-            self._upload.note(self._metadata.to_json())
+            self._upload.note(self._metadata)
 
     @property
     def metadata(self) -> RunMetadata:
@@ -263,9 +263,11 @@ class RunAttempt:
         if self._context.lost:
             raise RunReplacedError
         self._metadata = replace(self._metadata, usage=joined(self.meter.before, self.meter.read()))
-        self._folder.write_metadata(self._metadata)
         if self._upload is not None:
-            self._upload.note(self._metadata.to_json())
+            self._upload.note(self._metadata)
+        # Where it is told elsewhere while it goes on, nobody reads it here.
+        if self._upload is None or not self._metadata.is_under_way:
+            self._folder.write_metadata(self._metadata)
         self._spending.begin()
 
 

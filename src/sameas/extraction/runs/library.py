@@ -152,7 +152,7 @@ class Runs:
 
     def at(self, key: str) -> RunFolder:
         """The folder of a key, whether it is there or not."""
-        return RunFolder(self._path, key)
+        return RunFolder(self._path, key, is_copy=self.objects is not None)
 
     def noting(self, key: str) -> UseNotes:
         """Where a run writes down what it uses of the caches."""

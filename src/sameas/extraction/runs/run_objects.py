@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from sameas.extraction.events.journal import JournalLine, JournalTail
 from sameas.extraction.extractors.usage import joined
-from sameas.extraction.runs.durable_file import write_durably
+from sameas.extraction.runs.durable_file import write_copy
 from sameas.extraction.runs.folder import RunFolder
 from sameas.extraction.runs.folder_names import Mark, is_key, tenant_folder
 from sameas.extraction.runs.metadata import EVENTS, METADATA, RunMetadata, seconds_of
@@ -114,7 +114,7 @@ class RunObjects:
         """Bring the folder up to date with a place, or with the newest attempt; `anew`: although it seems to be."""
         key = folder.key
         if place:
-            if anew or read_place(folder) != f"{place}/{_RESULT}":
+            if anew or not _is_copy_of(folder, f"{place}/{_RESULT}"):
                 self._fetch_result(folder, place)
             return
         names = self.names(key)
@@ -126,7 +126,7 @@ class RunObjects:
             return
         newest = places[0]
         if f"{newest}/{_RESULT}" in names:
-            if anew or read_place(folder) != f"{newest}/{_RESULT}":
+            if anew or not _is_copy_of(folder, f"{newest}/{_RESULT}"):
                 self._fetch_result(folder, newest)
         else:
             self._fetch_under_way(folder, newest, names)
@@ -198,7 +198,7 @@ class RunObjects:
         data = self._objects.get(f"ontologies/{self._folder}/{file.name}")
         if data is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(file, data)
+            write_copy(file, data)
 
     def forget_ontologies(self, *, needed: Container[str]) -> None:
         """Delete the ontologies with all other names."""
@@ -266,7 +266,7 @@ class RunObjects:
             files[METADATA] = replace(metadata, superseded_at=at).to_json()
         folder.prepare()
         for name in sorted(files, key=lambda one: one == METADATA):
-            write_durably(folder.path / name, files[name], settle=False)
+            write_copy(folder.path / name, files[name])
         _write_place(folder, f"{place}/{_RESULT}")
 
     def _superseded_at(self, metadata: RunMetadata) -> str | None:
@@ -304,11 +304,11 @@ class RunObjects:
             return
         folder.prepare()
         lines = b"".join(line.data + b"\n" for line in self.lines(folder.key, names=names))
-        write_durably(folder.path / EVENTS, lines, settle=False)
+        write_copy(folder.path / EVENTS, lines)
         spending = self._objects.get(f"{self._root(folder.key)}{place}/{SPENDING}")
         if spending is not None:
-            write_durably(folder.path / SPENDING, spending, settle=False)
-        write_durably(folder.path / METADATA, data)
+            write_copy(folder.path / SPENDING, spending)
+        write_copy(folder.path / METADATA, data)
         _write_place(folder, place)
 
     def _ended_lines(self, key: str, place: str, after: int) -> Iterator[JournalLine]:
@@ -332,14 +332,14 @@ class AttemptUpload:
         self._is_lost = is_lost
         self._tail = JournalTail(folder.journal_path)
         self._tail.skip()
-        self._metadata: bytes | None = None
+        self._metadata: RunMetadata | None = None
         self._spending = b""
         self._stop = threading.Event()
         # The metadata of an attempt is told before it runs: whoever goes on after it must find where it began.
         self._thread = threading.Thread(target=self._run, name="sameas-upload", daemon=True)
         self._thread.start()
 
-    def note(self, metadata: bytes) -> None:
+    def note(self, metadata: RunMetadata) -> None:
         """How the attempt stands now."""
         self._metadata = metadata
 
@@ -373,7 +373,7 @@ class AttemptUpload:
     def _tell(self) -> None:
         key, metadata = self._folder.key, self._metadata
         if metadata is not None:
-            self._objects.put(key, self.place, METADATA, metadata)
+            self._objects.put(key, self.place, METADATA, metadata.to_json())
             if self._metadata is metadata:
                 self._metadata = None
         with suppress(FileNotFoundError):
@@ -426,6 +426,19 @@ def read_place(folder: RunFolder) -> str:
         return ""
 
 
+def _is_copy_of(folder: RunFolder, place: str) -> bool:
+    """Whether a folder is a copy of a result, as far as that is seen without reading it: a power cut may have emptied
+    its files.
+    """
+    metadata = folder.peek() if read_place(folder) == place else None
+    if metadata is None:
+        return False
+    try:
+        return all((folder.path / name).stat().st_size == file.size for name, file in metadata.files.items())
+    except FileNotFoundError:
+        return False
+
+
 def _write_place(folder: RunFolder, place: str) -> None:
     with suppress(FileNotFoundError):
-        write_durably(folder.path / _PLACE_FILE, place.encode(), settle=False)
+        write_copy(folder.path / _PLACE_FILE, place.encode())
