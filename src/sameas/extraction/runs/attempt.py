@@ -238,7 +238,8 @@ class RunAttempt:
         now = self._clock()
         took = max(0, round((now - seconds_of(self._metadata.started_at)) * 1000))
         self._metadata = replace(self._metadata, completed_at=instant(now), duration_ms=took)
-        if self._upload is not None:
+        # One chunk is nobody else's.
+        if self._upload is not None and self._metadata.chunks != 1:
             self.meter.before = joined(self.meter.before, self._upload.spent_by_helpers())
         self._write()
         self._spending.end()

@@ -67,8 +67,8 @@ class Dispatch:
         return len(self._known)
 
     async def do(self, space: str, key: str, *, priority: Priority) -> None:
-        """Have a run done by whoever is free. Returns when nothing is written down of it any longer: it has ended, or
-        was cancelled.
+        """Have a run done by whoever is free. Returns when it has a result, or nothing is written down of it any
+        longer: it has ended without one, or was cancelled.
         """
         heard = asyncio.Event()
         # Before it is sent: a worker may be quick.
@@ -81,7 +81,9 @@ class Dispatch:
                 await heard.wait()
                 heard.clear()
                 try:
-                    if not await asyncio.to_thread(self._pending_runs.has, space, key):
+                    record = await self._record(space, key)
+                    is_done = record is not None and record.state is State.DONE
+                    if is_done or not await asyncio.to_thread(self._pending_runs.has, space, key):
                         self._known.pop((space, key), None)
                         return
                 except SameasError as trouble:
