@@ -97,8 +97,7 @@ class ResultTables:
 
     def load(self, key: str) -> KeptResult | None:
         """A result that has not expired; None also where its layout is not known."""
-        with self._database.reading() as session:
-            rows = self._do(session, "load_result", key=key)
+        rows = self._read("load_result", key=key)
         if not rows:
             return None
         entities, relations, rejected, graph, metadata = (column.encode() for column in rows[0])
@@ -110,9 +109,7 @@ class ResultTables:
 
     def keys(self, prefix: str) -> list[str]:
         """The keys of kept results that begin with this."""
-        with self._database.reading() as session:
-            rows = self._do(session, "find_keys", first=prefix, beyond=f"{prefix}\uffff")
-        return [key for (key,) in rows]
+        return [key for (key,) in self._read("find_keys", first=prefix, beyond=f"{prefix}\uffff")]
 
     def log(
         self,
@@ -158,9 +155,7 @@ class ResultTables:
 
     def save_ontology(self, ontology_id: str, ontology: Ontology, *, audit: Mapping[str, Any]) -> None:
         """Keep the content of an ontology, where this version of it is not there."""
-        with self._database.reading() as session:
-            known = self._do(session, "ontology_version", id=ontology_id)
-        if known == [(ontology.version,)]:
+        if self._read("ontology_version", id=ontology_id) == [(ontology.version,)]:
             return
         about = {"label": ontology.titles[0].value} if ontology.titles else {}
         with self._database.transaction() as session:
@@ -179,6 +174,9 @@ class ResultTables:
         """Delete the content of an ontology, or of one version of it."""
         with self._database.transaction() as session:
             self._do(session, "remove_ontology", id=ontology_id, version=version or "")
+
+    def _read(self, name: str, **values: object) -> list[Row]:
+        return self._database.read(name, tenant=self._tenant, now=instant(self._clock()), **values)
 
     def _do(self, session: Session, name: str, **values: object) -> list[Row]:
         return session.run(name, tenant=self._tenant, now=instant(self._clock()), **values)

@@ -46,6 +46,8 @@ from sameas.objects import Objects, ObjectsUnavailable
 _LOG = logging.getLogger("sameas")
 # Seconds between two looks at what a run has to tell; a run that is over sooner is told as a whole.
 _EVERY = 0.3
+# The same for how it stands, which each stage changes.
+_METADATA_EVERY = 1.0
 # Bytes of a result that are one object; what is larger has its files beside it.
 _TOGETHER = 8 << 20
 _SEGMENT = re.compile(r"(\d+)/events/(\d+)-(\d+)")
@@ -333,6 +335,7 @@ class AttemptUpload:
         self._tail = JournalTail(folder.journal_path)
         self._tail.skip()
         self._metadata: RunMetadata | None = None
+        self._metadata_at = 0.0
         self._spending = b""
         self._stop = threading.Event()
         # The metadata of an attempt is told before it runs: whoever goes on after it must find where it began.
@@ -372,8 +375,9 @@ class AttemptUpload:
 
     def _tell(self) -> None:
         key, metadata = self._folder.key, self._metadata
-        if metadata is not None:
+        if metadata is not None and time.monotonic() >= self._metadata_at:
             self._objects.put(key, self.place, METADATA, metadata.to_json())
+            self._metadata_at = time.monotonic() + _METADATA_EVERY
             if self._metadata is metadata:
                 self._metadata = None
         with suppress(FileNotFoundError):
