@@ -6,11 +6,10 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from sameas.extraction.runs.folder import RunFolder
-from sameas.extraction.runs.folder_names import Mark
+from sameas.extraction.runs.folder import Mark, RunFolder
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.metadata import ENTITIES, METADATA, FileDigest, RunMetadata
-from sameas.extraction.runs.run_objects import RunObjects, Segment, SegmentedJournal, read_place
+from sameas.extraction.runs.run_objects import JournalSegment, RunObjects, SegmentedJournal, read_place
 from sameas.objects import open_objects
 
 KEY = "sha256-" + "ab" * 32
@@ -52,19 +51,21 @@ _KNOWN = {
 
 
 def test_a_line_is_read_from_the_latest_attempt_that_had_begun():
-    first = [Segment(1, 3, 10, "a"), Segment(4, 9, 10, "late writer")]
-    second = [Segment(4, 5, 11, "b"), Segment(6, 6, 11, "c")]
+    first = [JournalSegment(1, 3, 10, "a"), JournalSegment(4, 9, 10, "late writer")]
+    second = [JournalSegment(4, 5, 11, "b"), JournalSegment(6, 6, 11, "c")]
     journal = SegmentedJournal([*second, *first])
     found = [journal.at(number) for number in range(1, 8)]
     assert [one and one.name for one in found] == ["a", "a", "a", "b", "b", "c", None]
 
 
 def test_a_run_that_is_done_again_has_a_journal_of_its_own():
-    assert SegmentedJournal([Segment(1, 9, 10, "a"), Segment(1, 2, 12, "b")]).at(3) is None
+    assert SegmentedJournal([JournalSegment(1, 9, 10, "a"), JournalSegment(1, 2, 12, "b")]).at(3) is None
 
 
 def test_a_segment_that_was_told_twice_because_no_answer_came_is_read_once():
-    journal = SegmentedJournal([Segment(5, 12, 10, "again"), Segment(5, 9, 10, "first"), Segment(13, 13, 10, "next")])
+    journal = SegmentedJournal(
+        [JournalSegment(5, 12, 10, "again"), JournalSegment(5, 9, 10, "first"), JournalSegment(13, 13, 10, "next")]
+    )
     assert [journal.at(number).name for number in (5, 10, 13)] == ["again", "again", "next"]
 
 

@@ -1,7 +1,7 @@
-"""A file that is there whole or not at all: written beside its place, forced to the disk, then renamed.
+"""A file that exists whole or not at all: written beside its place, forced to the disk, then renamed.
 
-Rule: after a crash a reader finds the old content or the new, never a part. What a crash leaves beside the
-file has a name of its own kind and is swept up by the next writer.
+Rule: after a crash a reader finds the old content or the new, never a part. The temporary file that a crash leaves
+behind is recognised by its name and removed by the next writer.
 """
 
 import os
@@ -57,6 +57,6 @@ def settle_folder(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left behind."""
+    """Remove what killed writers left behind."""
     for left in folder.glob(f".*{_SUFFIX}"):
         left.unlink(missing_ok=True)

@@ -26,9 +26,8 @@ from sameas.cluster.broker import Priority
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.graph.model import Graph, in_memory
 from sameas.extraction.runs.folder import RunDamagedError
-from sameas.extraction.runs.metadata import ExtractorName, RunMetadata, instant
+from sameas.extraction.runs.metadata import ExtractorName, RunMetadata, SpendingFile, instant
 from sameas.extraction.runs.record import SCOPE, RunSummary
-from sameas.extraction.runs.spending import SpendingFile
 from sameas.identity.key import record_digest
 from sameas.llm.budget import TOKENS_PER_CHUNK
 from sameas.once.async_engine import AsyncEngine
