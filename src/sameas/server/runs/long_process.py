@@ -19,6 +19,7 @@ from sameas.objects import open_objects
 from sameas.once.async_engine import AsyncEngine
 from sameas.server.logs import configure_logging
 from sameas.server.runs.answers import done_of
+from sameas.server.runs.background_loop import waiting_threads
 from sameas.server.runs.extractors import Extractors, TimeLimits
 from sameas.server.runs.long_tasks import (
     LENGTH_BYTES,
@@ -189,6 +190,7 @@ def _keyed(prepared: Prepared) -> Keyed:
 
 async def _serve(output: int) -> NoReturn:
     loop = asyncio.get_running_loop()
+    loop.set_default_executor(waiting_threads())
     reader = asyncio.StreamReader(limit=_BUFFER)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     transport, protocol = await loop.connect_write_pipe(

@@ -24,13 +24,14 @@ from msgspec.structs import replace
 
 from sameas.cluster.broker import Priority
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
-from sameas.extraction.graph.model import in_memory
+from sameas.extraction.graph.model import Graph, in_memory
+from sameas.extraction.runs.folder import RunDamagedError
 from sameas.extraction.runs.metadata import ExtractorName, RunMetadata, SpendingFile, instant
-from sameas.extraction.runs.record import SCOPE
+from sameas.extraction.runs.record import SCOPE, RunSummary
 from sameas.identity.key import record_digest
 from sameas.llm.budget import TOKENS_PER_CHUNK
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.errors import SameasError, Superseded
+from sameas.once.errors import SameasError, StoreUnavailable, Superseded
 from sameas.once.observe import CallEnded, CallStarted, Event
 from sameas.once.record import Identity, Lease, Record, State
 from sameas.once.rollout import Rollout
@@ -67,6 +68,8 @@ _LONGEST_REST = 60.0
 _OVERTAKEN = (404, 409)
 # What says nothing about the work: the store or the disk was away, or somebody else was at it.
 _AWAY = (*AWAY, OSError)
+# The same, without that somebody else was at it.
+TRY_AGAIN = (StoreUnavailable, OSError)
 # How often a run is sent to workers that do not begin it.
 _SENT_AT_MOST = 5
 _UNWANTED_KEPT = 1_000
@@ -345,7 +348,9 @@ class Runner:
         return begun
 
     async def work_on(self, space: str, key: str) -> str:
-        """Do a run that was sent to this worker, to its end; says what became of it."""
+        """Do a run that was sent to this worker, to its end; says what became of it. One of `TRY_AGAIN` is raised where
+        a store or a disk ended it.
+        """
         if (space, key) in self._tasks:
             return "is done here already"
         pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
@@ -359,6 +364,8 @@ class Runner:
         task = self._tasks.get((space, key))
         if task is not None:
             await asyncio.wait({task})
+            if not task.cancelled() and isinstance(error := task.exception(), TRY_AGAIN):
+                raise error
         return "has ended"
 
     async def wait(self, seconds: float) -> int:
@@ -458,14 +465,9 @@ class Runner:
         await self._present(space, prepared.request)
         self._written[space, key].set()
         await self._workspaces.note(space)
-        await dispatch.send(space, key, priority=priority)
         for _ in range(_SENT_AT_MOST):
-            await dispatch.wait(space, key)
-            record = await self.record(space, key)
-            if record is not None and record.state is State.DONE:
-                done: Done | None = (await self._extract(prepared, audit, None))._replace(cache_hit=False)
-            else:
-                done = await asyncio.to_thread(self._ended_in_part, space, key)
+            await dispatch.do(space, key, priority=priority)
+            done = await self._result(prepared, audit)
             if done is not None:
                 break
             if (space, key) in self._unwanted:
@@ -473,10 +475,28 @@ class Runner:
             # It was taken back by nobody and did not begin: it is written down and sent again.
             await self._present(space, prepared.request)
             await self._promise(prepared, audit, await self._reserve(prepared))
-            await dispatch.send(space, key, priority=priority)
         else:
             raise Problem(409, "run-overtaken", "the run ended before it began; extract again to have it done")
         return done.named(await self._ontologies.names(tenant_of(space), prepared.key.components.ontology_id))
+
+    async def _result(self, prepared: Prepared, audit: Mapping[str, Any]) -> Done | None:
+        """What came of a run that has ended elsewhere; None if it has not begun."""
+        space, key = prepared.space, prepared.key.key
+        record = await self.record(space, key)
+        summary = None if record is None else RunSummary.in_record(record)
+        if summary is None:
+            return await asyncio.to_thread(self._ended_in_part, space, key)
+        if len(prepared.request.text) <= LONG_TEXT:
+            try:
+                return await asyncio.to_thread(self._accepted, space, key, summary)
+            except RunDamagedError as damage:
+                _LOG.warning("the result of the run %s is asked for as by anybody: %s", key, damage)
+        return (await self._extract(prepared, audit, None))._replace(cache_hit=False)
+
+    def _accepted(self, space: str, key: str, summary: RunSummary) -> Done:
+        """A whole result, whose own worker has counted it as work: this is no replay."""
+        stored = self._workspaces.get(space).read(key, summary)
+        return self._done(stored.metadata, stored.graph)
 
     def _ended_in_part(self, space: str, key: str) -> Done | None:
         """What is there of a run that has ended elsewhere without a whole result; None if it has not begun."""
@@ -490,11 +510,13 @@ class Runner:
         if metadata.status == "failed":
             said = metadata.errors[-1].message if metadata.errors else "the run failed"
             raise Problem(500, "run-failed", said)
-        least = least_confidence(metadata.extractor.name, self._min_confidence)
-        graph = in_memory(sure_part(runs.at(key).graph(metadata), least))
+        return self._done(metadata, runs.at(key).graph(metadata))
+
+    def _done(self, metadata: RunMetadata, found: Graph) -> Done:
+        graph = in_memory(sure_part(found, least_confidence(metadata.extractor.name, self._min_confidence)))
         head, tail = parts(metadata, graph.entities, graph.relations, notes=graph.notes)
         return Done(
-            key,
+            metadata.idempotency_key,
             metadata.status,
             cache_hit=False,
             head=head,
@@ -674,6 +696,8 @@ class Runner:
         try:
             prepared = await self.prepare(pending_run.tenant, pending_run.request)
         except Exception as trouble:
+            if self._is_worker and isinstance(trouble, TRY_AGAIN):
+                raise
             # Whatever is wrong with one promise must not keep a server from starting, or from the others.
             _LOG.warning("the promised run %s cannot be taken up: %s", pending_run.key, trouble)
             if isinstance(trouble, Problem) and trouble.status in _OVERTAKEN:
