@@ -50,7 +50,7 @@ from sameas.once.errors import (
 )
 
 if TYPE_CHECKING:
-    from sameas.client.errors import ServiceError, ServiceUnreachable
+    from sameas.client.calls import ServiceError, ServiceUnreachable
     from sameas.collections.errors import (
         CollectionError,
         CollectionExistsError,
