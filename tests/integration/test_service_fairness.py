@@ -8,8 +8,7 @@ import pytest
 from sameas.identity.normalize import normalize_context
 from sameas.server.authentication import open_entry
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.unit.server.house import SLOW, TEXT, TURTLE, WITHIN, Hold, running, settings_for
 
 SETTINGS = {"auth": "api-key", "max_requests": 40, "max_runs": 4}

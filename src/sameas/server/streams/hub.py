@@ -16,7 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
-from sameas.extraction.events.event_queue import Backpressure, EventQueue
+from sameas.extraction.events.bus import Backpressure, EventQueue
 from sameas.extraction.events.events import BackpressureWarning, ErrorReport, ExtractionFailed
 from sameas.identity.ids import uuid7
 from sameas.server.streams.admissions import Admission

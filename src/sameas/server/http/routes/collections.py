@@ -10,13 +10,14 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from sameas.collections import Caller, Collection, Source
+from sameas.collections import LIST_PREFIX, Caller, Collection, Source
 from sameas.collections.erasure import Erasure
 from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES
 from sameas.collections.model import (
@@ -157,7 +158,8 @@ async def remove_document(asked: Asked) -> ASGIApp:
     name = query_of(asked.request, "name").get("name", "")
     if not name:
         raise Problem(400, "parameter-invalid", "say which document: ?name=")
-    return json_reply(await ask(asked, "contributor", lambda one: one.remove_name(text_of(name))))
+    role: Role = "curator" if name.startswith(LIST_PREFIX) else "contributor"
+    return json_reply(await ask(asked, role, lambda one: one.remove_name(text_of(name))))
 
 
 async def sync_state(asked: Asked) -> ASGIApp:
@@ -170,19 +172,24 @@ async def erase_entity(asked: Asked) -> ASGIApp:
     wish = msgspec.json.decode(asked.body, type=ErasureWish) if asked.body else ErasureWish()
     id_ = text_of(asked.request.path_params["entity"])
 
+    service, space, loop = asked.service, asked.caller.space, asyncio.get_running_loop()
+
+    async def delete_runs(erased: Erasure) -> None:
+        for key in erased.runs:
+            with suppress(RunNotFoundError):
+                await service.do(service.deletion.run(space, key))
+        service.answers.drop()
+
     def work(collection: Collection) -> Erasure:
-        erased = collection.erase(id_, reason=wish.reason)
-        drop_index(asked.service.questions.folder, collection.id)
+        erased = collection.erase(
+            id_,
+            reason=wish.reason,
+            before=lambda planned: asyncio.run_coroutine_threadsafe(delete_runs(planned), loop).result(),
+        )
+        drop_index(service.questions.folder, collection.id)
         return erased
 
     done = await ask(asked, "owner", work, is_long=True)
-    service, space = asked.service, asked.caller.space
-    for key in done.runs:
-        try:
-            await service.do(service.deletion.run(space, key))
-        except RunNotFoundError:
-            continue
-    service.answers.drop()
     service.audit(asked.caller, "collection-erasure", collection=name_in_path(asked), documents=done.documents)
     return json_reply(done)
 

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from sameas.extraction.runs.metadata import instant
-from sameas.once.owned_keys import client_key
-from sameas.once.record import NEVER, Accepted, Lease, Record, State
+from sameas.once.record import NEVER, Accepted, Lease, Record, State, client_key
 from sameas.once.store import Page, Query, cursor
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of, time_of, whole_number
@@ -368,9 +367,9 @@ def _what(record: Record) -> Iterator[str]:
     about, identity = record.about, record.identity
     own = client_key(identity.key)
     kind = f"{about.method} {about.route}".strip()
-    what = f"{kind}, in the scope {identity.scope}" if kind else f"the scope {identity.scope}"
+    what = f"{kind} in the scope {identity.scope}" if kind else f"work in the scope {identity.scope}"
     chosen = "a client chose it" if own != identity.key else "it was computed from the content"
-    yield f"The key {own} stands for work of {what}; {chosen}."
+    yield f"The key {own} stands for {what}; {chosen}."
     who = about.audit.get("created_by_user_id") or about.audit.get("initiated_by_user_id")
     if who:
         yield f"The user {who} asked for it first."
@@ -382,7 +381,8 @@ def _state(record: Record, now: float) -> Iterator[str]:
         case State.HELD:
             holder = record.about.owner or "somebody who gave no name"
             # A fence is the store's time of the claim, unless two claims met in one microsecond.
-            yield f"{holder} holds it since {_time(record.fence)}: the {count} attempt, with the fence {record.fence}."
+            since = _time(record.fence)
+            yield f"{holder} has held it since {since}: the {count} attempt, with the fence {record.fence}."
             if record.lease_until / 1e6 > now:
                 yield f"Its lease ends at {_time(record.lease_until)}; while the work lasts, it is renewed."
             else:

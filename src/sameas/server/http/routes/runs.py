@@ -21,10 +21,9 @@ from starlette.types import ASGIApp
 from sameas.extraction.outputs import FORMATS, MEDIA_TYPES, OutputFormat
 from sameas.extraction.runs.library import Run, RunNotFoundError
 from sameas.extraction.runs.metadata import RunMetadata, RunStatus, seconds_of
-from sameas.extraction.runs.page import run_page
-from sameas.extraction.runs.view import Version, reviewed_graph, shown_metadata, view_of
+from sameas.extraction.runs.view import Version, reviewed_graph, run_page, shown_metadata, view_of
 from sameas.extraction.runs.work import completed, hit
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import DocumentSource
 from sameas.server.http import examples
 from sameas.server.http.route import (
     PAGE_HEADERS,

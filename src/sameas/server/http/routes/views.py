@@ -25,8 +25,7 @@ from sameas.extraction.runs.review import (
     Wish,
     check_wish,
 )
-from sameas.extraction.runs.review_examples import examples_of_run
-from sameas.extraction.runs.view import RunView, view_of
+from sameas.extraction.runs.view import RunView, examples_of_run, view_of
 from sameas.extraction.text.inputs.errors import DocumentError
 from sameas.extraction.text.inputs.reader import SUPPORTED, read_bytes
 from sameas.identity.key import normalize_text
