@@ -12,7 +12,7 @@ from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import parse_address
 from sameas.llm.redis_account import RedisAccount
 from sameas.server.runs import models
-from sameas.server.runs.extractors import TimeLimits
+from sameas.server.runs.preparation import TimeLimits
 from sameas.server.schemas import ExtractionParams
 from sameas.settings import Settings
 from sameas.stores.memory import MemoryBackend

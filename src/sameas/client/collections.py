@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from sameas.client.calls import API, Pause, Send, decode, documented_as
-from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.client.calls import API, Pause, Send, ServiceError, ServiceUnreachable, decode, documented_as
 from sameas.client.folder_sync import Look, Sending, SyncPlan, summary_of
 from sameas.collections.additions import Summary
 from sameas.collections.erasure import Erasure
@@ -46,10 +45,10 @@ from sameas.server.collection_schemas import (
     DecisionPage,
     DocumentPage,
     EntityList,
+    FoundPath,
     PairPage,
     StatementPage,
 )
-from sameas.server.question_schemas import FoundPath
 
 T = TypeVar("T")
 RESULTS = "application/sparql-results+json, text/turtle"

@@ -33,24 +33,22 @@ from sameas.once.observe import Event, Observer
 from sameas.once.pruning import keep_pruned
 from sameas.once.record import Record
 from sameas.once.store import AsyncStore
-from sameas.server.audit import AuditLog
 from sameas.server.bodies import BodyMemory, Note
 from sameas.server.leftovers import journal_folders, keep_swept
+from sameas.server.logs import AuditLog
 from sameas.server.metrics import ClusterMetrics, ModelMetrics
-from sameas.server.runs.answers import Answers
+from sameas.server.runs.answers import Answers, ClientKeys
 from sameas.server.runs.background_loop import BackgroundLoop
-from sameas.server.runs.client_keys import ClientKeys
 from sameas.server.runs.collection_work import CollectionWork
 from sameas.server.runs.day_accounts import DayAccounts, Spent
 from sameas.server.runs.deletion import Deletion
 from sameas.server.runs.dispatch import Dispatch
-from sameas.server.runs.extractors import Extractors, ModelExtractors, TimeLimits
 from sameas.server.runs.helpers import Helpers
 from sameas.server.runs.hourly_counts import HourlyCounts, keep_flushed
 from sameas.server.runs.long_work import LongWork
 from sameas.server.runs.models import AccountState, Models
 from sameas.server.runs.pending_runs import PendingObjects, PendingRuns
-from sameas.server.runs.preparation import Preparing
+from sameas.server.runs.preparation import Extractors, ModelExtractors, Preparing, TimeLimits
 from sameas.server.runs.runner import Runner
 from sameas.server.runs.slow_work import QuestionRoom, SlowWork
 from sameas.server.shares import Requests

@@ -20,7 +20,6 @@ from sameas.once.async_engine import AsyncEngine
 from sameas.server.logs import configure_logging
 from sameas.server.runs.answers import done_of
 from sameas.server.runs.background_loop import waiting_threads
-from sameas.server.runs.extractors import Extractors, TimeLimits
 from sameas.server.runs.long_tasks import (
     LENGTH_BYTES,
     Begin,
@@ -39,9 +38,9 @@ from sameas.server.runs.long_tasks import (
     TaskAnswer,
 )
 from sameas.server.runs.models import ALLOWED, Models
-from sameas.server.runs.preparation import Prepared, Preparing, estimate_of
-from sameas.server.tenants.descriptions import describe
+from sameas.server.runs.preparation import Extractors, Prepared, Preparing, TimeLimits, estimate_of
 from sameas.server.tenants.ontologies import Ontologies
+from sameas.server.tenants.ontology_files import describe
 from sameas.server.tenants.workspaces import Workspaces, open_live_events
 from sameas.settings import Settings
 

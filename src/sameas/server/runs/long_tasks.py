@@ -23,8 +23,8 @@ from sameas.server.problems import Problem, problem_of
 from sameas.server.runs.answers import Done
 from sameas.server.runs.models import AccountState, ModelEstimate
 from sameas.server.schemas import ExtractRequest, OntologyEntry
-from sameas.server.tenants.descriptions import Described, Source
 from sameas.server.tenants.ontologies import ContentGone, Registered
+from sameas.server.tenants.ontology_files import Described, Source
 
 # A frame is its length in so many bytes, and then the message.
 LENGTH_BYTES = 8

@@ -41,8 +41,8 @@ from sameas.server.runs.models import AccountState, ModelEstimate
 from sameas.server.runs.preparation import LONG_TEXT, Prepared, asks_model
 from sameas.server.runs.run_queue import SHORT_TEXT, RunQueue
 from sameas.server.schemas import ExtractRequest
-from sameas.server.tenants.descriptions import Described, Source
 from sameas.server.tenants.ontologies import Registered
+from sameas.server.tenants.ontology_files import Described, Source
 from sameas.server.tenants.workspaces import tenant_of
 from sameas.settings import Settings
 

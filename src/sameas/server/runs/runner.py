@@ -37,11 +37,11 @@ from sameas.once.record import Identity, Lease, Record, State
 from sameas.once.rollout import Rollout
 from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory
+from sameas.server.logs import ExtractionLog, asked_for
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.answers import Done, done_of, parts
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent, total
 from sameas.server.runs.dispatch import Dispatch
-from sameas.server.runs.extraction_log import ExtractionLog, asked_for
 from sameas.server.runs.helpers import ASKS_MODELS, Helpers, helpers_for
 from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.long_work import LongWork, holder_of

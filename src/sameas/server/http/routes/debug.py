@@ -15,8 +15,7 @@ from sameas.extraction.text.chunking import iter_chunks
 from sameas.extraction.text.document import normalized_pieces
 from sameas.once.record import State
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of
 from sameas.server.http.routes.extract import decode_request
 from sameas.server.problems import Problem
 from sameas.server.runs.preparation import Prepared

@@ -29,10 +29,9 @@ from sameas.once.rollout import Mode
 from sameas.server.bodies import Note, read_body
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.logs import ExtractionLog, asked_for
 from sameas.server.problems import Problem
-from sameas.server.runs.answers import Done, KeptAnswer, computed_at_of
-from sameas.server.runs.client_keys import CLIENT_SCOPE, run_tag
-from sameas.server.runs.extraction_log import ExtractionLog, asked_for
+from sameas.server.runs.answers import CLIENT_SCOPE, Done, KeptAnswer, computed_at_of, run_tag
 from sameas.server.runs.preparation import Prepared
 from sameas.server.runs.runner import log_request, replayed
 from sameas.server.schemas import NO_PARAMS, ExtractAnswer, ExtractRequest, RunAccepted, SentRequest
