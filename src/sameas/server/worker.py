@@ -94,7 +94,7 @@ class ClusterWorker:
 
     def _do_run(self, space: str, key: str, *_later: Any, **_later_words: Any) -> None:
         # A later release may say more; what it asks for is in the request, which is left to it if need be.
-        what = self._wait_for(self._service.do(self._service.runner.work_on(space, key)))
+        what = self._wait_for(self._service.do(self._service.runner.takeover.work_on(space, key)))
         _LOG.info("the run %s %s", key, what)
 
     def _do_chunks(self, space: str, key: str, number: int, parts: int, *_later: Any, **_later_words: Any) -> None:
