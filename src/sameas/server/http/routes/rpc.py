@@ -33,6 +33,7 @@ from sameas.extraction.runs.work import completed, hit
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Reply, Route, query_of
 from sameas.server.http.routes.extract import decode_request, wanted
+from sameas.server.logs import ExtractionLog
 from sameas.server.problems import Problem, problem_of
 from sameas.server.runs.answers import Done, done_of_run
 from sameas.server.runs.preparation import Prepared
@@ -149,6 +150,7 @@ class Rpc:
             yield b'"result","result":null}'
             return
         done, ontology_id = run
+        ExtractionLog(space, key, self._caller.audit).hit("result-cache", done.computed_at)
         yield _result_of(done.named(await service.do(service.ontologies.names(tenant_of(space), ontology_id))))
 
     def _read(self, key: str) -> tuple[Done, str] | None:
