@@ -125,7 +125,7 @@ class Call(CallState):
         return claim
 
     def lead(self, claim: Claim | None = None) -> Script[ProcessingRecord]:
-        """Claim and, where it is ours, do the work; `claim` is the answer where the claim was made already."""
+        """Claim and, where it is ours, do the work; `claim` is the answer if the claim was made already."""
         listener: Listener | None = None
         stop_listening: Callable[[], None] | None = None
         poll = _FIRST_POLL
@@ -233,7 +233,7 @@ class Call(CallState):
             yield from self.backend.release(lease)
 
     def _follow(self, in_flight: InFlightCall) -> Script[ProcessingRecord | None]:
-        """Wait for somebody in this process; None where they had nothing to share."""
+        """Wait for somebody in this process; None if they had nothing to share."""
         listener = self.new_listener()
         if not self.in_flight_calls.follow(in_flight, listener.wake, at_most=self.policy.max_waiters):
             return None
@@ -299,7 +299,7 @@ class Call(CallState):
             raise superseded from error
 
     def _gave_back(self, context: Context, error: Exception) -> Script[bool]:
-        """Give the claim back, or keep the failure where the policy says so; False where it was another's already."""
+        """Give the claim back, or keep the failure if the policy says so; False if it was another's already."""
         answer: Answer | None = None
         try:
             if isinstance(error, self.policy.keep_errors):
@@ -317,7 +317,7 @@ class Call(CallState):
         return not isinstance(answer, Lost)
 
     def _hand_in_late(self, context: Context, outcome: Outcome, error: Exception) -> Script[Answer | None]:
-        """Complete, with patience for a store that does not answer; a repeated complete is harmless. None where it
+        """Complete, with patience for a store that does not answer; a repeated complete is harmless. None if it
         was in vain."""
         patience = self.policy.patience
         began = monotonic()

@@ -78,7 +78,7 @@ def joined(connection: Any, path: str, now: Callable[[], int]) -> Iterator[Joine
         performer.perform(_LOCK)
         yield performer
     except BaseException as error:
-        # Where the transaction was ended, the savepoint is gone with it.
+        # If the transaction was ended, the savepoint is gone with it.
         with suppress(TransactionEnded):
             performer.execute(f"ROLLBACK TO SAVEPOINT {savepoint}")
             performer.execute(f"RELEASE SAVEPOINT {savepoint}")

@@ -2,7 +2,7 @@
 caller, or never was.
 
 A savepoint surrounds the writes of one call, so that a call that fails leaves the rest of the transaction as it was.
-Where the server itself ends the transaction (a deadlock on MySQL or SQL Server), the caller begins anew.
+If the server itself ends the transaction (a deadlock on MySQL or SQL Server), the caller begins anew.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def enlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> Ite
     try:
         yield place
     except BaseException as error:
-        # Where the server has ended the transaction, the savepoint is gone with it.
+        # If the server has ended the transaction, the savepoint is gone with it.
         with contextlib.suppress(Exception):
             place.execute(place.undo)
             if place.keep:
