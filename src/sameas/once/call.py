@@ -77,6 +77,8 @@ class Call(CallState):
         claim = yield from self.backend.claim(self.request)
         self.claiming = type(claim) is Acquired
         if type(claim) is not Replay:
+            if type(claim) is Busy:
+                self._waited_for_row()
             return (yield from self.lead(claim))
         # Most calls end here.
         self.kept = claim.record
@@ -117,6 +119,8 @@ class Call(CallState):
     def _claim_row(self) -> Script[Claim]:
         """Claim in the caller's transaction, with patience for another one that holds the row."""
         claim = yield from self.backend.claim(self.request)
+        if type(claim) is Busy:
+            self._waited_for_row()
         # Who holds a lease is not waited for: it may need what is locked here.
         while isinstance(claim, Busy) and not claim.attempt and self._patience() > 0 and self.policy.on_busy == "wait":
             yield from self._pause(min(_LOCKED_POLL, self._patience()), None)

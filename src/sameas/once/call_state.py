@@ -140,6 +140,10 @@ class CallState(Struct, eq=False):
         """Have the next claim wait for a locked row for no longer than this call still waits for others."""
         self.request = replace(self.request, patience=micros(max(self._patience(), 0)))
 
+    def _waited_for_row(self) -> None:
+        """Count what the store has waited since it was asked, too."""
+        self.deadline = self.deadline or self.claimed_from + self.policy.wait_for
+
     def _patience(self) -> float:
         """The seconds that are left to wait for others; one budget, however often the one in front changes."""
         now = monotonic()

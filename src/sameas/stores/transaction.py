@@ -81,7 +81,7 @@ class Enlisted(_Place):
         try:
             if hasattr(self.connection, "exec_driver_sql"):
                 return _rows(self.connection.exec_driver_sql(sql, values))
-            cursor = self.connection.execute(sql, values)
+            cursor = _plain_cursor(self.connection).execute(sql, values)
             return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
         except self.errors as error:
             raise self.fault(error) from error
@@ -97,7 +97,7 @@ class AsyncEnlisted(_Place):
         try:
             if hasattr(self.connection, "exec_driver_sql"):
                 return _rows(await self.connection.exec_driver_sql(sql, values))
-            cursor = await self.connection.execute(sql, values)
+            cursor = await _plain_cursor(self.connection).execute(sql, values)
             return await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
         except self.errors as error:
             raise self.fault(error) from error
@@ -205,6 +205,17 @@ def _refuse_autocommit(connection: Any) -> None:
         autocommit = bool(getattr(connection, "autocommit", False)) and connection.info.transaction_status == 0
     if autocommit:
         raise ValueError("the connection is in autocommit mode and no transaction is open: begin one first")
+
+
+def _plain_cursor(connection: Any) -> Any:
+    """A cursor of psycopg that gives rows as tuples and takes values by name, whatever the caller's own do."""
+    from psycopg import AsyncConnection, AsyncCursor, AsyncRawCursor, Cursor, RawCursor
+    from psycopg.rows import tuple_row
+
+    if not issubclass(connection.cursor_factory, RawCursor | AsyncRawCursor):
+        return connection.cursor(row_factory=tuple_row)
+    kind: Any = AsyncCursor if isinstance(connection, AsyncConnection) else Cursor
+    return kind(connection, row_factory=tuple_row)
 
 
 def _driver_errors(connection: Any) -> tuple[tuple[type[Exception], ...], tuple[type[Exception], ...]]:
