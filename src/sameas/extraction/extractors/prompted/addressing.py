@@ -43,8 +43,8 @@ _AT_THE_BEGINNING = (BEGINS_WITH_ORDER, BEGINS_WITH_ORDER_ELSEWHERE)
 _IN_ANY_PLACE = (ORDERS, ORDERS_ELSEWHERE)
 _ANNOUNCES = re.compile(
     r""":[^\S\n]*(?:\n|\Z)
-    | \b(?:following|as\s+follows|below|next\s+(?:line|sentence|paragraph)|folgende\w*|suivant\w*|siguiente\w*|seguent\w*
-        |seguinte\w*|volgende|följande|następując\w*|следующ\w*|наступн\w*)\b
+    | \b(?:following|as\s+follows|below|next\s+(?:line|sentence|paragraph)|folgende\w*|suivant\w*|siguiente\w*
+        |seguent\w*|seguinte\w*|volgende|följande|następując\w*|следующ\w*|наступн\w*)\b
     | \u4ee5\u4e0b | \u5982\u4e0b | \u4e0b\u8a18 | \u6b21\u306e | \ub2e4\uc74c""",
     re.IGNORECASE | re.VERBOSE,
 )
