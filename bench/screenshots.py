@@ -22,6 +22,14 @@ WIDTH, HEIGHT = 1280, 860
 WITHIN = 30_000
 # Milliseconds until charts are drawn and nothing moves any more.
 SETTLE = 800
+QUERY = """PREFIX : <https://sameas.dev/example/company#>
+
+# Companies with their founders, and where they are based
+SELECT ?company ?founder ?city {
+  ?company :founder ?founder ;
+           :headquarters ?city .
+}
+ORDER BY ?company"""
 
 
 class Shot(NamedTuple):
@@ -86,6 +94,7 @@ def _choose(page: Page) -> None:
 
 
 def _query(page: Page) -> None:
+    page.get_by_label("SPARQL").fill(QUERY)
     page.get_by_role("button", name="Run").click()
     page.wait_for_selector("[aria-label='Rows'] tbody tr", timeout=WITHIN)
 

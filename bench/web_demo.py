@@ -104,7 +104,7 @@ def hold_key(service: Running, key: str) -> None:
     app = service.app.service
     identity = identity_of("extract", f"{'7' * 64}:{key}", tenant=app.settings.tenant)
     about = About(owner="importer-2:4711", route="/api/v1/extract", method="POST")
-    claim = ClaimRequest(identity, "fingerprint", "attempt", 30_000_000, 86_400_000_000, about=about)
+    claim = ClaimRequest(identity, "fingerprint", "attempt", 900_000_000, 86_400_000_000, about=about)
 
     async def do() -> None:
         await app.do(app.store.claim(claim))

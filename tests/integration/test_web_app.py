@@ -223,7 +223,7 @@ def test_a_new_version_of_an_ontology_is_asked_for(browser, service):
         page.get_by_label("Add an ontology").set_input_files(
             files=[{"name": "company.ttl", "mimeType": "", "buffer": changed}]
         )
-        page.get_by_role("button", name="Leave it as it is").click()
+        page.get_by_role("button", name="Keep the present one").click()
         assert service.client.get("/api/v1/ontologies/company").json()["version"] == entry["version"]
         page.get_by_label("Add an ontology").set_input_files(
             files=[{"name": "broken.ttl", "mimeType": "", "buffer": b"no turtle <"}]
@@ -305,7 +305,7 @@ def test_classes_and_statuses_narrow_text_graph_and_lists(browser, service):
         page.get_by_role("tab", name="Entities").click()
         page.wait_for_function(entities.format(1))
         assert set(page.locator("mark").all_inner_texts()) == {"Bremen"}
-        page.get_by_role("img", name="Graph of 1 entities").wait_for()
+        page.get_by_role("img", name="Graph of 1 entity").wait_for()
         # A class has what is below it.
         page.get_by_role("combobox", name="Class").select_option(label="organization (4)")
         page.wait_for_function(entities.format(4))
@@ -369,7 +369,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         dialog.get_by_role("combobox", name="Class").select_option(label="city")
         dialog.get_by_role("button", name="Change the class").click()
         dialog.get_by_text("first reject or correct what would not fit").wait_for()
-        dialog.get_by_role("button", name="Leave it").click()
+        dialog.get_by_role("button", name="Cancel").click()
         # A missed fact, from words that are selected.
         page.evaluate(
             """() => {
@@ -402,7 +402,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
     again = extract(service, text=text, model="other", document="reviewed.txt")
     assert again != key
     with open_page(browser, show(service, again, tab="decisions")) as page:
-        page.get_by_text("does not fit any more").wait_for()
+        page.get_by_text("no longer fits").wait_for()
         page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="founder").nth(1).wait_for()
         assert page.locator("[data-relation]", has_text="Bob Miller").all_inner_texts()[0].startswith("Acme GmbH")
@@ -599,6 +599,21 @@ def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
         assert violations(page) == []
 
 
+def test_a_run_as_found_is_compared_with_itself_as_reviewed(browser, service):
+    key = extract(service, text=f"Reviewed and compared. {STORY}", document="versions.txt")
+    with open_page(browser, show(service, key, min=0, tab="review")) as page:
+        queue = page.get_by_role("group", name="Review queue")
+        queue.get_by_role("heading", name="Bob Miller works for Acme GmbH").wait_for()
+        queue.press("r")
+        page.get_by_text("Rejected.").first.wait_for()
+        page.get_by_role("link", name="Compare").last.click()
+        page.get_by_role("combobox", name="Right").select_option(key)
+        page.get_by_role("combobox", name="Version").first.select_option("found")
+        page.get_by_text("− 1 relation").wait_for()
+        assert page.locator(".side-gone").inner_text().endswith("Bob Miller works for Acme GmbH")
+        page.get_by_text("+ 0 relations").wait_for()
+
+
 def test_documents_and_ontologies_full_of_markup_stay_text(browser, service):
     with open_page(browser, service.url) as page:
         page.get_by_label("Add an ontology").set_input_files(
@@ -647,7 +662,7 @@ def test_a_run_is_started_and_read_with_the_keyboard_alone(browser, service):
         tab_to("Text with mentions", most=60)
         page.keyboard.press("ArrowRight")
         page.get_by_role("heading", name="Anna Stone").wait_for()
-        tab_to("Chosen", most=20)
+        tab_to("Details", most=20)
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         tab_to("", most=1)
@@ -730,6 +745,64 @@ def test_a_link_to_a_fact_shows_its_words_and_names_in_the_graph_do_not_lie_upon
             """() => document.querySelector(".canvas").labels.every((one, at, all) => all.slice(at + 1).every(other =>
               one.x >= other.x + other.w || other.x >= one.x + one.w || one.y >= other.y + other.h || other.y >= one.y + one.h))"""
         )
+
+
+def test_the_graph_is_given_more_room_and_is_zoomed_with_the_keyboard(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0)) as page:
+        page.locator(".canvas[data-settled]").wait_for()
+        canvas, text = page.locator(".canvas"), page.locator(".area-text")
+        before = canvas.bounding_box()["width"]
+        page.get_by_role("button", name="Enlarge").press("Enter")
+        text.wait_for(state="hidden")
+        page.wait_for_function(
+            "before => document.querySelector('.canvas').clientWidth > before * 1.2 && document.querySelector('.canvas canvas').clientWidth > before * 1.2",
+            arg=before,
+        )
+        assert violations(page) == []
+        # All that is drawn is inside of the frame, each name too.
+        is_inside = """() => {
+          const canvas = document.querySelector(".canvas"), { chart } = canvas;
+          const from = chart.screen2GraphCoords(0, 0), to = chart.screen2GraphCoords(canvas.clientWidth, canvas.clientHeight);
+          const nodes = chart.graphData().nodes;
+          return canvas.labels.length === nodes.length && nodes.every((node) => node.x > from.x && node.x < to.x && node.y > from.y && node.y < to.y)
+            && canvas.labels.every((one) => one.x >= from.x && one.x + one.w <= to.x && one.y >= from.y && one.y + one.h <= to.y);
+        }"""
+        page.wait_for_function(is_inside)
+        zoomed = page.evaluate("() => document.querySelector('.canvas').chart.zoom()")
+        page.get_by_role("button", name="Zoom in").press("Enter")
+        page.wait_for_function("before => document.querySelector('.canvas').chart.zoom() > before", arg=zoomed)
+        page.get_by_role("button", name="Fit").press("Enter")
+        page.wait_for_function(is_inside)
+        page.get_by_role("button", name="Enlarge").press("Enter")
+        text.wait_for()
+
+
+def test_what_is_chosen_has_its_relations_named_in_the_graph(browser, service):
+    key = extract(service)
+    acme = entity(service, key, "Acme GmbH")["id"]
+    names = "() => document.querySelector('.canvas').labels?.length ?? 0"
+    with open_page(browser, show(service, key, min=0)) as page:
+        page.locator(".canvas[data-settled]").wait_for()
+        page.wait_for_function("() => document.querySelector('.canvas').labels?.length > 4")
+        before = page.evaluate(names)
+        page.goto(show(service, key, min=0, s=f"e:{acme}"))
+        # Two relations of it hold; each has its name beside the names of the things.
+        page.wait_for_function(f"before => ({names})() >= before + 2", arg=before)
+
+
+def test_controls_of_one_row_are_equally_high(browser, service):
+    key = extract(service)
+    rows = {
+        show(service, key, min=0): ".filters > :is(input, select)",
+        f"{service.url}/#/runs": ".console-filters :is(input, select)",
+        f"{service.url}/#/compare?left={key}": ".side:first-child :is(select, .button)",
+    }
+    with open_page(browser, service.url) as page:
+        for address, row in rows.items():
+            page.goto(address)
+            page.locator(row).first.wait_for()
+            assert len({box.bounding_box()["height"] for box in page.locator(row).all()}) == 1, address
 
 
 def test_on_a_telephone_the_queue_the_place_and_whole_words_are_seen(browser, service):

@@ -19,8 +19,7 @@ from sameas.ontology.load import load_ontology
 from sameas.server.authentication import open_entry
 from sameas.server.tenants.web_sessions import COOKIE
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.integration.test_service_processes import SERVERS, SLOW_REQUEST, _answers, _until
 from tests.servers.browser import open_browser, open_page, violations
 from tests.servers.port import free_port
@@ -56,7 +55,7 @@ def test_a_page_goes_on_after_its_server_was_killed_in_mid_run(browser, tmp_path
             page.locator("mark").first.wait_for()
             process.kill()
             process.join(WITHIN)
-            page.get_by_text("The connection is gone").wait_for()
+            page.get_by_text("Connection lost").wait_for()
             (home / "hold").unlink()
             process = start(home, port)
             page.get_by_role("button", name="Download").wait_for()
@@ -170,6 +169,9 @@ def test_each_tenant_signs_in_and_sees_its_own_work_alone(browser, tenants):
 
 def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
     service, ((one, _), (two, _)) = tenants
+    headers = {"X-API-Key": one, "Content-Type": "text/turtle"}
+    put = httpx.put(f"{service.url}/api/v1/ontologies/company", content=TURTLE, headers=headers)
+    assert put.is_success
     with open_page(browser, service.url, forgiven=("401",)) as page:
         sign_in(page, one)
         text = page.get_by_role("textbox", name="Text", exact=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sameas.extraction.runs.metadata import instant
-from sameas.once.owned_keys import client_key
-from sameas.once.record import NEVER, Record, State
+from sameas.once.record import NEVER, Record, State, client_key
 
 
 def describe_record(record: Record, *, now: float) -> tuple[str, ...]:
@@ -32,9 +31,9 @@ def _what(record: Record) -> Iterator[str]:
     about, identity = record.about, record.identity
     own = client_key(identity.key)
     kind = f"{about.method} {about.route}".strip()
-    what = f"{kind}, in the scope {identity.scope}" if kind else f"the scope {identity.scope}"
+    what = f"{kind} in the scope {identity.scope}" if kind else f"work in the scope {identity.scope}"
     chosen = "a client chose it" if own != identity.key else "it was computed from the content"
-    yield f"The key {own} stands for work of {what}; {chosen}."
+    yield f"The key {own} stands for {what}; {chosen}."
     who = about.audit.get("created_by_user_id") or about.audit.get("initiated_by_user_id")
     if who:
         yield f"The user {who} asked for it first."
@@ -46,7 +45,8 @@ def _state(record: Record, now: float) -> Iterator[str]:
         case State.HELD:
             holder = record.about.owner or "somebody who gave no name"
             # A fence is the store's time of the claim, unless two claims met in one microsecond.
-            yield f"{holder} holds it since {_time(record.fence)}: the {count} attempt, with the fence {record.fence}."
+            since = _time(record.fence)
+            yield f"{holder} has held it since {since}: the {count} attempt, with the fence {record.fence}."
             if record.lease_until / 1e6 > now:
                 yield f"Its lease ends at {_time(record.lease_until)}; while the work lasts, it is renewed."
             else:

@@ -5,8 +5,7 @@ import { get } from "./api.js";
 import { Badge, Empty, Failure, Field, Loading, Tabs, number, plural, toggled, useAsked } from "./components.js";
 import { GraphModel } from "./graph_model.js";
 import { Fact } from "./list_pane.js";
-import { addPage } from "./pages.js";
-import { href, refine } from "./router.js";
+import { addPage, href, refine } from "./router.js";
 
 const plain = (text) => text.trim().toLocaleLowerCase();
 
@@ -99,7 +98,7 @@ function Compare({ query }) {
     <${Failure} error=${runs.error ?? left.error ?? right.error} />
     ${isLoading && query.left && query.right && html`<${Loading} what="Comparing" />`}
     ${!parts && !isLoading && html`<${Empty} title=${query.left || query.right ? "Choose the other run" : "Choose two runs"}>
-      Here stands what only one of them has. A run as found against the same run as reviewed shows what reviewers changed.<//>`}
+      Here you will see what only one of them has. Compare a run as found with the same run as reviewed to see what reviewers changed.<//>`}
     ${parts && html`<${Result} parts=${parts} isSameText=${left.data.run.textHash === right.data.run.textHash} query=${query} />`}
   </div>`;
 }

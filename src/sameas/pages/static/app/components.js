@@ -37,7 +37,7 @@ export const Failure = ({ error }) => error && html`<${Notice} kind="bad" title=
 
 // A page that cannot be shown.
 export const Unavailable = ({ title, error, children }) => html`<div class="page stack"><h1>${title}</h1><${Failure} error=${error} />
-  <p>${children ?? html`<a href="#/">To the start</a>`}</p></div>`;
+  <p>${children ?? html`<a href="#/">Back to Studio</a>`}</p></div>`;
 
 export const Loading = ({ what = "Loading" }) => html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span>${what}…</p>`;
 
@@ -153,6 +153,12 @@ export function useAsked(load, keys) {
   return { ...state, reload: run };
 }
 
+// A row that is longer than a telephone is wide shows the page that one is on.
+export function showCurrent(row) {
+  const here = row?.querySelector("[aria-current]");
+  if (here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
+}
+
 // Whether files are being dragged, and not words.
 export const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
 
@@ -165,10 +171,10 @@ export function toggled(set, item) {
 
 export const number = (value) => new Intl.NumberFormat("en").format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
-export function when(text) {
+export function when(text, timeStyle = "short") {
   if (!text) return "";
   const date = new Date(text);
-  return html`<time datetime=${text} title=${date.toISOString()}>${date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}</time>`;
+  return html`<time datetime=${text} title=${date.toISOString()}>${date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle })}</time>`;
 }
 export function duration(ms) {
   if (ms === null || ms === undefined) return "";

@@ -4,8 +4,7 @@ import { download, get, post, query as queryOf } from "./api.js";
 import { Badge, Dialog, Field, Formats, Key, Loading, Notice, Status, complain, copy, duration, plural, toast, Unavailable, useAsked } from "./components.js";
 import { GraphModel } from "./graph_model.js";
 import { STAGES, currentNotices, isUnderWay, liveView, useLiveRun } from "./live_run.js";
-import { addPage } from "./pages.js";
-import { currentAddress, href, refine, route } from "./router.js";
+import { addPage, currentAddress, href, refine, route } from "./router.js";
 import { useReview } from "./review.js";
 import { Workspace } from "./workspace.js";
 
@@ -48,7 +47,7 @@ function Progress({ run, live, onCancel }) {
       return html`<li key=${stage} class=${now?.state ?? "waiting"}><span class="capital">${stage.replaceAll("_", " ")}</span><span class="stage-note">${noteOf(now)}</span></li>`;
     })}</ol>
     ${currentNotices(progress).map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
-    ${connection === "waiting" && html`<${Notice} kind="warn">The connection is gone; it comes back by itself, and nothing is lost.<//>`}
+    ${connection === "waiting" && html`<${Notice} kind="warn">Connection lost; reconnecting. Nothing of the run is lost.<//>`}
     <div class="row"><button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div>
   </section>`;
 }
