@@ -145,9 +145,9 @@ def _list_of(items: dict[str, Any]) -> dict[str, Any]:
 def read_reply(text: str, kind: type[T]) -> T:
     """The reply as an object; raises `BadReplyError`.
 
-    What is common and harmless is no fault: a fence of back-ticks around it, numbers as texts, a comma too many, line breaks
-    in texts, another object around it, and words before and after it, as long as one object among them has the form that
-    was asked for, and no other one does.
+    What is common and harmless is no fault: a fence of back-ticks around it, numbers as texts, a comma too many, breaks
+    in texts, another object around it, and words before and after it, as long as one object among them has the form
+    that was asked for, and no other one does.
     """
     fenced = _FENCED.match(text)
     body = (fenced[1] if fenced else text).strip()
