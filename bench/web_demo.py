@@ -15,9 +15,11 @@ from typing import NamedTuple
 from sameas.once.call_builder import identity_of
 from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import About, ClaimRequest, Identity
+from sameas.server.authentication import open_entry
 from sameas.server.runs.hourly_counts import HOUR, HourlyCounts
+from sameas.tenancy.tables import open_tables
 from tests.servers.model_server import ModelServer
-from tests.unit.server.house import Running, running
+from tests.unit.server.house import SLOW, WITHIN, Hold, Running, running, settings_for
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "src" / "sameas" / "example"
 QUESTION = "Who founded the companies that Halyard Ventures backed?"
@@ -26,10 +28,14 @@ QUERY = """SELECT ?company ?founder {
   ?company :founder ?founder .
 } LIMIT 50"""
 DOCUMENTS = sorted((EXAMPLE / "collection").glob("*.txt"))
+# Of the run that is under way.
+_READ_CHUNKS = 45
 
 
 class Demo(NamedTuple):
-    """Where it is, and what is in it: a run and another of the same text, a collection and a thing of it."""
+    """Where it is, and what is in it: a run and another of the same text, a collection and an entity of it; beside it a
+    run that is under way in a service of its own, and a service that asks for a credential.
+    """
 
     url: str
     service: Running
@@ -37,6 +43,8 @@ class Demo(NamedTuple):
     other: str
     collection: str
     entity: str
+    live: str
+    door: str
 
 
 @contextmanager
@@ -48,9 +56,38 @@ def demo_service(home: Path) -> Iterator[Demo]:
     with (
         model,
         running(home, extractor="", base="https://example.org/", lease=30.0, models=model.address("demo")) as service,
+        _under_way(home / "live") as live,
+        _shut(home / "shut") as door,
     ):
         run, other = _extract(service)
-        yield Demo(service.url, service, run, other, *_collect(service))
+        yield Demo(service.url, service, run, other, *_collect(service), live, door)
+
+
+@contextmanager
+def _under_way(home: Path) -> Iterator[str]:
+    """The address of a run that is in its middle until the block ends."""
+    hold = Hold(after=_READ_CHUNKS)
+    with running(home, hold=hold) as service:
+        text = "\n\n".join(path.read_text("utf-8") for path in (EXAMPLE / "story.txt", *DOCUMENTS))
+        request = {
+            "text": text,
+            "ontologyId": "company",
+            "document": "harbour and tram depot.txt",
+            "extractionParams": SLOW,
+        }
+        answer = service.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        answer.raise_for_status()
+        hold.reached.wait(WITHIN)
+        yield f"{service.url}/#/studio/{answer.json()['idempotencyKey']}"
+
+
+@contextmanager
+def _shut(home: Path) -> Iterator[str]:
+    """The address of a service that lets nobody in without a key."""
+    home.mkdir()
+    open_tables(f"sqlite:///{home}/tenants.db").close()
+    with running(home, entry=open_entry(settings_for(home, auth="api-key")), auth="api-key") as service:
+        yield service.url
 
 
 def _extract(service: Running) -> tuple[str, str]:

@@ -170,8 +170,11 @@ def test_each_tenant_signs_in_and_sees_its_own_work_alone(browser, tenants):
 
 def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
     service, ((one, _), (two, _)) = tenants
+    put = service.client.put("/api/v1/ontologies/company", content=TURTLE, headers={"X-API-Key": one})
+    assert put.status_code in (200, 201), put.text
     with open_page(browser, service.url, forgiven=("401",)) as page:
         sign_in(page, one)
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
         text = page.get_by_role("textbox", name="Text", exact=True)
         text.fill("Anna Stone works for Acme Ltd.")
         # The cookie is taken away, as when its time is over; the next request finds out.

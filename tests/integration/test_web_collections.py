@@ -302,7 +302,9 @@ def test_a_question_is_answered_with_the_sentences_it_rests_on(place, page):
     expect(answer).to_contain_text("Maria Okafor")
     expect(page.get_by_role("region", name="Sentences")).to_contain_text("was founded in 2012 by Maria Okafor")
     expect(page.get_by_role("region", name="Sentences")).to_contain_text("annual-report.txt")
-    expect(page.get_by_role("region", name="Sentences")).to_contain_text("Tidewater Robotics chief executive Maria Okafor")
+    expect(page.get_by_role("region", name="Sentences")).to_contain_text(
+        "Tidewater Robotics chief executive Maria Okafor"
+    )
     assert violations(page) == []
     page.get_by_text("The query that was asked").click()
     page.get_by_role("link", name="Open it").click()

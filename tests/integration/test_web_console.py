@@ -214,6 +214,7 @@ def test_clients_that_retry_too_hard_are_told_of_above_the_charts(console, tmp_p
     identity = Identity(b"", "", "extract", "key")
     for number in range(200):
         counts.on(CallEnded(CallStarted(identity, {}), "replay" if number % 10 == 0 else "fresh", 0.1, 0.0))
+    counts.flush()
     counts.close()
     with running(tmp_path) as service, looked_at(console.browser, service.url) as page:
         page.goto("/#/keys")

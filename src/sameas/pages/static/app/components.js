@@ -33,7 +33,9 @@ export const Empty = ({ title, children, action }) => html`<div class="empty">
 export const Notice = ({ kind = "info", title, children }) => html`<div class=${`notice notice-${kind}`} role=${kind === "bad" ? "alert" : "status"}>
   ${title && html`<strong>${title}</strong>`}<div>${children}</div>
 </div>`;
-export const Failure = ({ error }) => error && html`<${Notice} kind="bad" title="That did not work">${error.message}<//>`;
+// The service writes its reasons as parts of sentences. A name or an address keeps its letters.
+const sentence = (text) => (/^[a-z]+[ ,;:]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text);
+export const Failure = ({ error }) => error && html`<${Notice} kind="bad" title="That did not work">${sentence(error.message)}<//>`;
 
 // A page that cannot be shown.
 export const Unavailable = ({ title, error, children }) => html`<div class="page stack"><h1>${title}</h1><${Failure} error=${error} />
@@ -112,7 +114,7 @@ export function toast(message, { kind = "info", action = null, seconds = 6 } = {
   toasts.set((now) => [...now.slice(-3), { id, message, kind, action }]);
   setTimeout(() => toasts.set((now) => now.filter((one) => one.id !== id)), seconds * 1000);
 }
-export const complain = (error) => toast(error.message, { kind: "bad", seconds: 12 });
+export const complain = (error) => toast(sentence(error.message), { kind: "bad", seconds: 12 });
 
 export function Toasts() {
   const now = useStore(toasts);

@@ -2,8 +2,8 @@
 import { html, useEffect, useMemo, useState } from "./html.js";
 import { download, get, post, query as queryOf } from "./api.js";
 import { Badge, Dialog, Field, Formats, Key, Loading, Notice, Status, complain, copy, duration, plural, toast, Unavailable, useAsked } from "./components.js";
-import { GraphModel } from "./graph_model.js";
-import { STAGES, currentNotices, isUnderWay, liveView, useLiveRun } from "./live_run.js";
+import { GraphModel, isUnderWay } from "./graph_model.js";
+import { STAGES, currentNotices, liveView, useLiveRun } from "./live_run.js";
 import { addPage, currentAddress, href, refine, route } from "./router.js";
 import { useReview } from "./review.js";
 import { Workspace } from "./workspace.js";
