@@ -46,7 +46,8 @@ def _state(record: Record, now: float) -> Iterator[str]:
         case State.HELD:
             holder = record.about.owner or "somebody who gave no name"
             # A fence is the store's time of the claim, unless two claims met in one microsecond.
-            yield f"{holder} has held it since {_time(record.fence)}: the {count} attempt, with the fence {record.fence}."
+            since = _time(record.fence)
+            yield f"{holder} has held it since {since}: the {count} attempt, with the fence {record.fence}."
             if record.lease_until / 1e6 > now:
                 yield f"Its lease ends at {_time(record.lease_until)}; while the work lasts, it is renewed."
             else:
