@@ -116,7 +116,7 @@ if TYPE_CHECKING:
     from sameas.web.header import MalformedKey
     from sameas.web.problem import Problem
     from sameas.web.recording import NotHttp
-    from sameas.web.unseen import UnseenMark
+    from sameas.web.route import UnseenMark
 
 _ELSEWHERE = {
     "BudgetSpent": "llm.errors",
@@ -174,7 +174,7 @@ _ELSEWHERE = {
     "StageTimedOutError": "llm.timeouts",
     "TooManyWaiting": "llm.errors",
     "Unauthorized": "tenancy.authenticator",
-    "UnseenMark": "web.unseen",
+    "UnseenMark": "web.route",
     "UnsupportedDocumentError": "extraction.text.inputs.errors",
     "WeightsMissingError": "extraction.extractors.deferred",
     "QuestionError": "questions.errors",

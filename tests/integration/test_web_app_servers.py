@@ -19,8 +19,7 @@ from sameas.ontology.load import load_ontology
 from sameas.server.authentication import open_entry
 from sameas.server.tenants.web_sessions import COOKIE
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.integration.test_service_processes import SERVERS, SLOW_REQUEST, _answers, _until
 from tests.servers.browser import open_browser, open_page, violations
 from tests.servers.port import free_port
@@ -170,8 +169,9 @@ def test_each_tenant_signs_in_and_sees_its_own_work_alone(browser, tenants):
 
 def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
     service, ((one, _), (two, _)) = tenants
-    put = service.client.put("/api/v1/ontologies/company", content=TURTLE, headers={"X-API-Key": one})
-    assert put.status_code in (200, 201), put.text
+    headers = {"X-API-Key": one, "Content-Type": "text/turtle"}
+    put = httpx.put(f"{service.url}/api/v1/ontologies/company", content=TURTLE, headers=headers)
+    assert put.is_success
     with open_page(browser, service.url, forgiven=("401",)) as page:
         sign_in(page, one)
         page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sameas.server.authentication import open_entry
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import open_tables
 from tests.integration.test_service_tenants import _enrol
 from tests.integration.test_web_console import looked_at
 from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations

@@ -14,7 +14,7 @@ from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.record import Identity
 from sameas.server.authentication import open_entry
 from sameas.server.runs.hourly_counts import HourlyCounts
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import open_tables
 from tests.integration.model_path import ORACLE, document
 from tests.integration.test_service_tenants import _enrol
 from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations

@@ -31,7 +31,7 @@ SIGNALS = {
     "web.encoding.NotPacked",
     "web.fingerprint.NotComparable",
     "web.handler_run.CutOff",  # an OSError: the server ends the connection
-    "web.multipart.MalformedMultipart",
+    "web.bodies.MalformedMultipart",
     "web.recording.NotKept",
     "web.shadow.SilentHandler",
 }

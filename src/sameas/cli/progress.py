@@ -42,6 +42,7 @@ _WAITS = {
     "tokens": "as many tokens were asked for as the account allows in a minute (--tokens-per-minute)",
     "concurrent": "as many calls are under way as there may be at once (--concurrency)",
     "server": "the model's server failed several times in a row, and is left alone for a while",
+    "asked": "the model's server said that there were too many requests, or asked for a pause",
 }
 
 
@@ -234,7 +235,8 @@ class Warnings:
                 return self._once(f"{_words(stage)}: {event.error.message}", document, where, event.error.code)
             case RateLimited() if not 0 < event.wait_ms < _NOTICED_MS:
                 seconds = f" for about {event.wait_ms / 1000:.0f} s" if event.wait_ms else ""
-                return self._once(f"waiting{seconds}: {_WAITS[event.reason]}", "waiting", event.reason)
+                reason = "asked" if event.asked_by_server else event.reason
+                return self._once(f"waiting{seconds}: {_WAITS[reason]}", "waiting", reason)
             case _:
                 return None
 

@@ -1,18 +1,35 @@
 """What a database of plain tables is: transactions in which named statements are run.
 
-Rule: every statement runs inside a transaction that is committed as a whole or not at all; a fault is a StoreError
-that says whether to try again. Blocking: asyncio code calls it in a thread. One object serves all threads and survives
-a fork.
+Rule: every statement runs inside a transaction that is committed as a whole or not at all; a fault is a StoreError that
+says whether to try again. Blocking: asyncio code calls it in a thread. One object serves all threads and survives a
+fork.
+
+`Statements` are the SQL of one part of the house: a file of named statements, one line of purpose each, values written
+`:name`. SQLite and PostgreSQL share every statement but the schema, whose numbered steps are named `schema_sqlite_1`,
+`schema_postgres_1` and so on. Steps only add: the release before runs on the tables of the release after.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeAlias
 
-from sameas.databases.statements import Statements
+import msgspec
+
 from sameas.once.errors import StoreError
+from sameas.stores.statements import numbered, read_statements
 
 Row: TypeAlias = tuple[Any, ...]
+
+_OLD_NAME = {
+    "sqlite": "SELECT 1 FROM pragma_table_info('sameas_schema') WHERE name = 'part'",
+    "postgres": "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
+    "AND table_name = 'sameas_schema' AND column_name = 'part'",
+}
+_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_parts (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+_MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
+ON CONFLICT (part) DO UPDATE SET version = excluded.version"""
 
 
 class RowRefused(StoreError):
@@ -75,6 +92,25 @@ class Session:
         return rows[0] if rows else None
 
 
+class Statements(msgspec.Struct, frozen=True):
+    """The statements of a part, by name."""
+
+    part: str
+    named: Mapping[str, str]
+
+    @staticmethod
+    def of(package: str, file: str) -> Statements:
+        """The statements of `sql/{file}.sql` in a package."""
+        return Statements(file, read_statements(package, file))
+
+    def __getitem__(self, name: str) -> str:
+        return self.named[name]
+
+    def schema(self, dialect: str) -> list[str]:
+        """The steps that make the tables, in order."""
+        return numbered(self.named, f"schema_{dialect}_")
+
+
 class Database:
     """The tables of one part of the house; they are made when it is opened."""
 
@@ -120,13 +156,3 @@ class Database:
             for number, step in enumerate(steps[made:], made + 1):
                 work.script(step)
                 work.execute(_MADE, {**part, "version": number})
-
-
-_OLD_NAME = {
-    "sqlite": "SELECT 1 FROM pragma_table_info('sameas_schema') WHERE name = 'part'",
-    "postgres": "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
-    "AND table_name = 'sameas_schema' AND column_name = 'part'",
-}
-_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_parts (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
-_MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
-ON CONFLICT (part) DO UPDATE SET version = excluded.version"""

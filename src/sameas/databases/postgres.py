@@ -23,6 +23,8 @@ _BEGIN = {
     b"WHERE current_setting('synchronous_commit') = 'off'",
     False: b"BEGIN; SET LOCAL synchronous_commit = off",
 }
+# All statements of a reader see one state, as in SQLite.
+_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresDriver:
@@ -47,7 +49,7 @@ class PostgresDriver:
 
     @contextmanager
     def transaction(self, *, writes: bool, durable: bool) -> Iterator[Work]:
-        taken = self._begin(_BEGIN[durable] if writes else b"BEGIN READ ONLY")
+        taken = self._begin(_BEGIN[durable] if writes else _READ)
         cursor = taken[1]
         try:
             yield _PostgresWork(cursor)

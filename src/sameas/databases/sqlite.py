@@ -9,8 +9,7 @@ from typing import Any
 from sameas.databases.database import Row, RowRefused, Work
 from sameas.once.errors import StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.stores.sqlite_faults import translated
-from sameas.stores.wal import open_sqlite, switch_to_wal
+from sameas.stores.sqlite_file import open_sqlite, switch_to_wal, translated
 
 _BUSY_SECONDS = 10.0
 _KEPT = 8

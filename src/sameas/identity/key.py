@@ -17,10 +17,18 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-from sameas.identity.canonical import Exclusions, canonical_json, compile_exclusions, join, sha256_hex, to_json
+from sameas.identity.canonical import (
+    Exclusions,
+    canonical_json,
+    compile_exclusions,
+    join,
+    quick_form_of_plain,
+    sha256_hex,
+    to_json,
+    told_of,
+)
 from sameas.identity.errors import NotCanonical
 from sameas.identity.form import form_of, forms_of_fields
-from sameas.identity.quick import quick_form_of_plain, told_of
 
 Namespace = Literal["client", "content"]
 _NAMESPACES = frozenset(get_args(Namespace))

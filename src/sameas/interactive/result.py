@@ -17,8 +17,7 @@ from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.outputs import FORMATS, OutputFormat
 from sameas.extraction.runs.durable_file import write_durably
 from sameas.extraction.runs.metadata import RunMetadata
-from sameas.extraction.text.document import Document
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource
 from sameas.identity.errors import SameasError
 from sameas.interactive.findings import (
     FoundEntity,

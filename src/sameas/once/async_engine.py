@@ -19,13 +19,11 @@ from sameas.once.engine import NOT_GIVEN_BACK, Engine
 from sameas.once.errors import TransactionEnded
 from sameas.once.forks import renew_after_fork
 from sameas.once.heartbeat import AsyncHeartbeat
-from sameas.once.listener import TaskListener
 from sameas.once.observe import ObservedBackend, Observer, make_emitter
 from sameas.once.policy import Policy
-from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Accepted, Record
+from sameas.once.record import Accepted, ProcessingRecord, Record
 from sameas.once.script import Effects, Script, arun
-from sameas.once.steps import Pause, Work
+from sameas.once.steps import Pause, TaskListener, Work
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection
 
 T = TypeVar("T")

@@ -45,10 +45,8 @@ from sameas.once.errors import (
 from sameas.once.forks import this_process
 from sameas.once.former import is_mark, look_back, take_away
 from sameas.once.in_flight import InFlightCall, InFlightCalls
-from sameas.once.listener import Listener
 from sameas.once.observe import CallEnded, CallStarted, Emit
 from sameas.once.policy import Policy, micros
-from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import (
     Accepted,
     Acquired,
@@ -60,14 +58,14 @@ from sameas.once.record import (
     Lost,
     Mismatch,
     Outcome,
+    ProcessingRecord,
     Record,
     Replay,
     State,
 )
 from sameas.once.script import Script
-from sameas.once.steps import Pause, Work
+from sameas.once.steps import Listener, Pause, Work, refuse_unbegun
 from sameas.once.store import Backend
-from sameas.once.unbegun import refuse_unbegun
 
 # The first looks of a waiter come soon, later ones less often, up to the back end's bound.
 _FIRST_POLL = 0.002

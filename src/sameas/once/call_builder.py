@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, Required, TypedDict
 
-from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.canonical import Exclusions, compile_exclusions, told_apart
 from sameas.identity.errors import NotCanonical
 from sameas.identity.ids import Attempts
 from sameas.identity.key import (
@@ -21,16 +21,14 @@ from sameas.identity.key import (
     former_fingerprint,
     record_digest,
 )
-from sameas.identity.quick import told_apart
-from sameas.once.about import check_audit, check_fingerprint, check_route, check_tags
 from sameas.once.call import Call
 from sameas.once.codec import PLAIN, Codec, OutcomeCodec, codec_for
 from sameas.once.context import Context
 from sameas.once.in_flight import InFlightCalls
-from sameas.once.listener import Listener
 from sameas.once.observe import Emit, KeyFailed
 from sameas.once.policy import OnBusy, Policy
-from sameas.once.record import About, ClaimRequest, Identity
+from sameas.once.record import About, ClaimRequest, Identity, check_audit, check_fingerprint, check_route, check_tags
+from sameas.once.steps import Listener
 from sameas.once.store import Backend
 
 

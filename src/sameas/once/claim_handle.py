@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sameas.once.call import Call
 from sameas.once.context import WORKING, Context
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
 from sameas.once.script import Script
 from sameas.once.steps import Work
 

@@ -181,7 +181,7 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[A
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:
-                _LOG.exception("a request failed, trace %s", note.caller and note.caller.ctx.trace_id)
+                _LOG.exception("a request failed, trace %s", note.hop.trace_id)
             return problem_reply(problem)
 
     return endpoint

@@ -62,9 +62,9 @@ class RequestLog:
     def write(self, event: str, note: Note, fields: dict[str, Any]) -> None:
         """One line about a request."""
         line: dict[str, Any] = {"timestamp": _instant(time.time()), "level": "info", "event": event}
+        line |= {"traceId": note.hop.trace_id, "invocationId": note.hop.invocation_id}
         if note.caller is not None:
-            ctx = note.caller.ctx
-            line |= {"traceId": ctx.trace_id, "invocationId": ctx.invocation_id, "tenant": ctx.tenant_id}
+            line["tenant"] = note.caller.ctx.tenant_id
         if note.key:
             line["idempotencyKey"] = note.key
         self._to.write(_encode(line | fields) + b"\n")

@@ -51,8 +51,8 @@ from sameas.server.runs.long_work import LongWork
 from sameas.server.runs.models import AccountState, Models
 from sameas.server.runs.pending_runs import PendingObjects, PendingRuns
 from sameas.server.runs.preparation import Preparing
-from sameas.server.runs.questions import QuestionRoom
 from sameas.server.runs.runner import Runner
+from sameas.server.runs.slow_work import QuestionRoom, SlowWork
 from sameas.server.shares import Requests
 from sameas.server.streams.admissions import Admission, Admissions
 from sameas.server.streams.hub import Hub, Standing
@@ -108,6 +108,7 @@ class Service:
         self.body_memory = BodyMemory(settings.max_bodies, of_one=None if options.single_tenant else settings.max_body)
         self.admissions = Admissions(self.access, self.web_sessions, per_tenant=settings.max_streams)
         self.requests = Requests(settings.max_requests, divided=not options.single_tenant)
+        self.slow_work = SlowWork("slow-work", divided=not options.single_tenant)
         self.registry = options.registry
         self._models = options.models if isinstance(options.models, Models) else Models(settings)
         self._model_metrics = ModelMetrics()
@@ -401,7 +402,7 @@ class Service:
         self.collections = Collections(
             await asyncio.to_thread(open_tables, collections_url(settings.home, settings.database))
         )
-        self.questions = QuestionRoom(settings)
+        self.questions = QuestionRoom(settings, divided=not options.single_tenant)
         self.collection_work = CollectionWork(
             self.collections,
             runner=self.runner,
@@ -442,6 +443,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.broadcast.close()
+        self.slow_work.close()
         await asyncio.to_thread(self.questions.close)
         await asyncio.to_thread(self.collections.close)
         if self._long_work is not None:

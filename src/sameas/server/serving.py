@@ -16,8 +16,9 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from errno import EADDRINUSE, EADDRNOTAVAIL
+from errno import EADDRINUSE
 from typing import Any
 
 import uvicorn
@@ -27,10 +28,12 @@ from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
 from sameas.server.http.protocol import BoundedHeads, messages_within
 from sameas.server.logs import RequestLog, configure_logging
-from sameas.settings import Settings
+from sameas.settings import Settings, SettingsError
 
 _LOG = logging.getLogger("sameas.server")
 _SWITCH_EVERY = 0.001
+# What waits there waits for disks and databases; work that takes long has threads of its own.
+_THREADS = 32
 _MAX_HEADER_BYTES = 64 * 1024
 
 
@@ -57,6 +60,8 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sameas-serving")
+        asyncio.get_running_loop().set_default_executor(threads)
         try:
             # Here and not in the lifespan, where a refusal would be a traceback.
             await self._app.service.start()
@@ -66,8 +71,13 @@ class Server(uvicorn.Server):
             self.refusal = _not_bound(self.config, ended.__context__)
             self.should_exit = True
             return
-        except (SameasError, OSError, ValueError) as error:
+        except (SameasError, OSError) as error:
             self.refusal = error
+            self.should_exit = True
+            return
+        except ValueError as error:
+            # The address of a store or a database that is none.
+            self.refusal = SettingsError(str(error))
             self.should_exit = True
             return
         if self.started:
@@ -126,11 +136,10 @@ class PortInUseError(SameasError):
 
 
 def _not_bound(config: uvicorn.Config, error: BaseException | None) -> Exception:
-    number = error.errno if isinstance(error, OSError) else None
     where = f"{config.host}:{config.port}"
-    if number == EADDRINUSE:
+    if isinstance(error, OSError) and error.errno == EADDRINUSE:
         return PortInUseError(f"{where} is in use by another program; choose another with --port")
-    return OSError(number or EADDRNOTAVAIL, f"cannot listen on {where}: {error}")
+    return SettingsError(f"cannot listen on {where}: {error}; choose another with --host and --port")
 
 
 def _run(server: Server) -> Any:

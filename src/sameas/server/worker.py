@@ -22,7 +22,7 @@ from typing import Any
 from prometheus_client import start_http_server
 
 from sameas.cluster.broker import CHUNKS, QUEUE, RUN, make_app
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.server.app import App
 from sameas.server.authentication import open_entry
 from sameas.server.logs import RequestLog, configure_logging
@@ -100,7 +100,7 @@ class ClusterWorker:
     def _do_chunks(self, space: str, key: str, number: int, parts: int, *_later: Any, **_later_words: Any) -> None:
         helpers = self._service.runner.helpers
         assert helpers is not None
-        what = self._wait_for(self._service.do(helpers.help(space, key, Part(number, parts))))
+        what = self._wait_for(self._service.do(helpers.help(space, key, RunPart(number, parts))))
         _LOG.info("the run %s %s", key, what)
 
     def _stop(self, **_: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sameas.once.errors import TransactionEnded, TransactionRefused
 from sameas.stores.sql import Row, Statement
-from sameas.stores.sqlite_faults import translated
+from sameas.stores.sqlite_file import translated
 
 _NUMBERS = count(1)
 _FILES = "PRAGMA database_list"

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from sameas.once.about import check_route, check_tags
 from sameas.once.codec import unframe
 from sameas.once.errors import RecordDamaged
-from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State
+from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State, check_route, check_tags
 
 Row = Sequence[Any]
 

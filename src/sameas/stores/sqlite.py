@@ -22,10 +22,9 @@ from sameas.once.forks import hold_across_forks, renew_after_fork
 from sameas.stores.joined import AsyncJoined, Joined, ajoined, joined
 from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, SqlBackend, Statement
-from sameas.stores.sqlite_faults import IMPATIENT, file_locked, is_busy, translated
+from sameas.stores.sqlite_file import IMPATIENT, file_locked, is_busy, open_sqlite, switch_to_wal, translated, when_free
 from sameas.stores.sqlite_writer import Begin, SqliteWriter
 from sameas.stores.statements import migrations
-from sameas.stores.wal import open_sqlite, switch_to_wal, when_free
 
 
 class _Transaction:

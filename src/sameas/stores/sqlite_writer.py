@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sameas.once.errors import StoreClosed
 from sameas.stores.sql import Statement
-from sameas.stores.sqlite_faults import file_locked
+from sameas.stores.sqlite_file import file_locked
 
 Begin = Callable[[], Sequence[Statement]]
 # The statements, since when the first of their callers waits, and what to ask for those that are still wanted once the

@@ -27,8 +27,7 @@ from sameas.identity.normalize import Credentials
 from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError, check_text
 from sameas.once.errors import StoreError
 from sameas.tenancy.authenticator import Unauthorized, unknown_scheme
-from sameas.tenancy.directory import roles_with_kind
-from sameas.tenancy.tables import stamp, utc_now
+from sameas.tenancy.directory import roles_with_kind, stamp, utc_now
 
 PREFIX = "sameas_"
 _TOKEN = re.compile(rf"{PREFIX}([a-z2-7]{{16}})_([a-z2-7]{{52}})")

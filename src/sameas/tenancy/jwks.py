@@ -27,7 +27,7 @@ from jwt.exceptions import PyJWTError
 
 from sameas.once.errors import StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.tenancy.single import is_loopback
+from sameas.tenancy.authenticator import is_loopback
 
 # A large provider has a dozen keys of two kilobytes.
 MAX_SET = 1_000_000

@@ -24,14 +24,13 @@ from sameas.web.caller import PrincipalOf, credential_names
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints
 from sameas.web.frameworks import mount_of, owner_of
+from sameas.web.handler_run import respond
 from sameas.web.openapi import RoutePlace, publish_once
 from sameas.web.problem import Send
 from sameas.web.request_claim import RequestClaim
-from sameas.web.responder import respond
-from sameas.web.route import RoutePolicy
+from sameas.web.route import RoutePolicy, UnseenMark
 from sameas.web.shadow import ShadowLedger, shadow
 from sameas.web.table import RouteTable, Rule
-from sameas.web.unseen import UnseenMark
 
 _LOG = logging.getLogger("sameas")
 

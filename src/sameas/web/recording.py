@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sameas.identity.errors import SameasError
 from sameas.web.capture import Message, Spool
-from sameas.web.entrance import Entrance
+from sameas.web.frameworks import Entrance
 from sameas.web.problem import is_ours
 from sameas.web.request_claim import RequestContext
 from sameas.web.response import KeptResponse

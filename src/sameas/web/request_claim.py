@@ -22,8 +22,7 @@ from sameas.once.call_builder import identity_of
 from sameas.once.claim_handle import AsyncClaimHandle
 from sameas.once.context import Context
 from sameas.once.errors import KeyReused, SameasError
-from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Lease
+from sameas.once.record import Lease, ProcessingRecord
 from sameas.web.caller import WHERE_TO_PUT_IT, anonymous_owner, knows_a_user, name_caller
 from sameas.web.capture import Receive, Spool, TooLarge, read_body
 from sameas.web.fingerprint import CREDENTIAL, NotComparable

@@ -14,11 +14,9 @@ from typing import Any, Final
 
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
-from sameas.web.entrance import watch
-from sameas.web.frameworks import Scope, find_endpoint, mount_of, unknown_within
+from sameas.web.frameworks import Scope, find_endpoint, mount_of, unknown_within, watch
 from sameas.web.response import CODEC
-from sameas.web.route import METHODS, RoutePolicy, marked
-from sameas.web.unseen import UnseenMark, marked_within
+from sameas.web.route import METHODS, RoutePolicy, UnseenMark, marked, marked_within
 
 REMEMBERED: Final = 4_096
 # Source document 003; a longer one is not recorded.

@@ -12,6 +12,7 @@ from sameas.extraction.events.events import (
     EntityFound,
     ErrorRecoverable,
     ErrorReport,
+    RateLimited,
     RelationFound,
     StageCompleted,
     StageStarted,
@@ -36,6 +37,16 @@ def test_plain_lines_tell_counts_reuse_and_warnings():
         "a[b].txt: grounding, chunk 3: soft limit of 20 s passed",
         "a[b].txt: run: no answer",
     ]
+
+
+def test_why_a_call_waits_is_said_once_and_who_wanted_it():
+    stream = io.StringIO()
+    progress = PlainProgress(1, stream=stream)
+    for asked in (False, True, True, False):
+        progress.show("a.txt", RateLimited(**COMMON, wait_ms=2000, reason="requests", asked_by_server=asked))
+    ours, theirs = stream.getvalue().splitlines()
+    assert "as the account allows in a minute (--requests-per-minute)" in ours
+    assert "the model's server said that there were too many requests" in theirs
 
 
 def test_the_bar_shows_the_stage_and_live_counts(monkeypatch):

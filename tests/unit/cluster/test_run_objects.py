@@ -6,10 +6,9 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from sameas.extraction.runs.folder import RunFolder
-from sameas.extraction.runs.folder_names import Mark
+from sameas.extraction.runs.folder import Mark, RunFolder
 from sameas.extraction.runs.metadata import ENTITIES, METADATA, FileDigest, RunMetadata
-from sameas.extraction.runs.run_objects import RunObjects, Segment, read_place, segment_at
+from sameas.extraction.runs.run_objects import JournalSegment, RunObjects, read_place, segment_at
 from sameas.objects import open_objects
 
 KEY = "sha256-" + "ab" * 32
@@ -51,14 +50,14 @@ _KNOWN = {
 
 
 def test_a_line_is_read_from_the_latest_attempt_that_had_begun():
-    first = [Segment(1, 3, 10, "a"), Segment(4, 9, 10, "late writer")]
-    second = [Segment(4, 5, 11, "b"), Segment(6, 6, 11, "c")]
+    first = [JournalSegment(1, 3, 10, "a"), JournalSegment(4, 9, 10, "late writer")]
+    second = [JournalSegment(4, 5, 11, "b"), JournalSegment(6, 6, 11, "c")]
     found = [segment_at([*first, *second], number) for number in range(1, 8)]
     assert [one and one.name for one in found] == ["a", "a", "a", "b", "b", "c", None]
 
 
 def test_a_run_that_is_done_again_has_a_journal_of_its_own():
-    assert segment_at([Segment(1, 9, 10, "a"), Segment(1, 2, 12, "b")], 3) is None
+    assert segment_at([JournalSegment(1, 9, 10, "a"), JournalSegment(1, 2, 12, "b")], 3) is None
 
 
 def test_another_machine_gets_a_copy_of_the_place_that_was_accepted(run_objects, tmp_path):

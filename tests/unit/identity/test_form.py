@@ -21,11 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sameas.identity.canonical import MAX_DEPTH, canonical_json, parse_json
+from sameas.identity.canonical import MAX_DEPTH, canonical_json, parse_json, quick_form
 from sameas.identity.errors import NotCanonical
 from sameas.identity.form import form_of
 from sameas.identity.key import content_key, content_keys, fingerprint, former_fingerprint
-from sameas.identity.quick import quick_form
 from tests.shared_data import shared
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

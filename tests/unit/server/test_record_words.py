@@ -29,7 +29,9 @@ def test_a_held_record_names_holder_time_attempt_fence_and_lease():
     assert "order-7" in words
     assert "a client chose it" in words
     assert "The user anna asked for it first." in words
-    assert f"host:42 has held it since 2026-01-31T12:00:00.000Z: the second attempt, with the fence {AT}000000." in words
+    assert (
+        f"host:42 has held it since 2026-01-31T12:00:00.000Z: the second attempt, with the fence {AT}000000." in words
+    )
     assert "waits for the holder" in words
     assert "refused with 422" in words
 

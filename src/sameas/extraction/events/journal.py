@@ -1,7 +1,6 @@
-"""The journal of a run: one event a line, appended as it happens; an event's number is its line number, from
-1.
+"""The journal of a run: one event a line, appended as it happens. The number of an event is its line number, from 1.
 
-Rule: a line counts when its newline is there. On reopening, a torn last line is cut off, so that a number is
+Rule: a line counts once its newline is there. On reopening, a torn last line is cut off, so that a number is
 never used twice and none is missing. Events are flushed to the operating system one by one; lifecycle events
 and the ends of stages are also forced to the disk. A stage that begins has nothing to lose yet.
 """
@@ -24,7 +23,7 @@ class Journal(Protocol):
 
     @property
     def length(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         ...
 
     def append(self, event: Event) -> None: ...
@@ -63,7 +62,7 @@ class MemoryJournal:
 
 
 class NoJournal:
-    """Counts events and keeps none, for runs that nobody will ask about; who comes late hears from now on."""
+    """Counts events and keeps none, for runs that nobody will ask about; a late subscriber hears only new events."""
 
     def __init__(self) -> None:
         self._length = 0
@@ -84,7 +83,7 @@ class NoJournal:
 
 
 class FileJournal:
-    """`events.jsonl` of a run's folder. Only one process writes; any may read."""
+    """`events.jsonl` in the folder of a run. Only one process writes; any may read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -171,7 +170,7 @@ class JournalLine(NamedTuple):
 
 
 class JournalTail:
-    """A place in a journal. Blocking, and quick: what is read was written a moment ago."""
+    """A reader that follows a journal. Blocking, but quick: what it reads was written a moment ago."""
 
     def __init__(self, path: Path, *, after: int = 0) -> None:
         self._path = path
@@ -186,18 +185,18 @@ class JournalTail:
         return max(self._after, self._number)
 
     def read(self) -> list[Event]:
-        """The events since the last time, in order; none while there is no journal."""
+        """The events since the last call, in order; none while there is no journal."""
         return [decode_event(line.data) for line in self.lines()]
 
     def skip(self) -> JournalLine | None:
-        """Go to the end of what is there; gives the last event."""
+        """Skip to the present end; returns the last event."""
         last = None
         while lines := self.lines(at_most=_SKIPPED):
             last = lines[-1]
         return last
 
     def lines(self, *, at_most: int | None = None) -> list[JournalLine]:
-        """The next events, all or about `at_most` bytes of them; none where nothing was added."""
+        """The next events, all or about `at_most` bytes of them; none if nothing was added."""
         try:
             about = self._path.stat()
         except FileNotFoundError:

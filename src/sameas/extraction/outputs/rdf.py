@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from sameas.extraction.graph.model import Entity, Evidence, Graph, Relation
 from sameas.extraction.graph.scratch import Seen
-from sameas.extraction.outputs.about import about_document, write_about
-from sameas.extraction.outputs.context import OutputContext, Writable
+from sameas.extraction.outputs.context import OutputContext, Writable, about_document, write_about
 from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> N
 
 
 class _Terms(Protocol):
-    """How terms and statements are made."""
+    """Makes terms and statements."""
 
     def node(self, iri: str) -> Any: ...
 
@@ -88,8 +87,8 @@ class _QuadTerms:
 
 
 class _Statements:
-    """Makes the statements of a graph, in their one order. `graph` is where facts are, if they are apart from what is
-    said about them.
+    """The statements of a graph, always in the same order. `graph` is the named graph of the facts, if provenance is
+    kept apart from them.
     """
 
     def __init__(self, context: OutputContext, terms: _Terms, *, graph: str = "") -> None:
@@ -142,7 +141,7 @@ class _Statements:
         self._described = Seen()
 
     def all(self, graph: Graph) -> Iterator[Any]:
-        """All that a run has to say."""
+        """All statements of a run."""
         yield from self._run()
         for entity in graph.entities:
             yield from self._entity(entity)
@@ -150,7 +149,7 @@ class _Statements:
             yield from self._relation(relation)
 
     def about(self, graph: Graph) -> Iterator[Any]:
-        """What the caller knows of the document."""
+        """The statements of what the caller knows of the document."""
         for one in about_document(graph, self._context):
             prefix, _, name = one.predicate.partition(":")
             predicate = self._term(PREFIXES[prefix] + name)

@@ -1,1 +1,1 @@
-"""From text to graph: seven stages, their settings, checkpoints and outcome."""
+"""From text to graph: seven stages, what drives them, their settings, checkpoints and outcome."""

@@ -1,7 +1,7 @@
-"""A file that is there whole or not at all: written beside its place, forced to the disk, then renamed.
+"""A file that exists whole or not at all: written beside its place, forced to the disk, then renamed.
 
-Rule: after a crash a reader finds the old content or the new, never a part. What a crash leaves beside the
-file has a name of its own kind and is swept up by the next writer.
+Rule: after a crash a reader finds the old content or the new, never a part. The temporary file that a crash leaves
+behind is recognised by its name and removed by the next writer.
 """
 
 import os
@@ -22,7 +22,7 @@ def write_durably(path: Path, data: bytes, *, settle: bool = True) -> None:
 
 @contextmanager
 def writing(path: Path, *, settle: bool = True) -> Iterator[BinaryIO]:
-    """`write_durably` for what comes in pieces: an error leaves the old file as it was."""
+    """`write_durably` for content that comes in pieces; on an error the old file stays as it was."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -48,6 +48,6 @@ def settle_folder(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left behind."""
+    """Remove what killed writers left behind."""
     for left in folder.glob(f".*{_SUFFIX}"):
         left.unlink(missing_ok=True)

@@ -30,16 +30,13 @@ from msgspec.structs import replace
 from sameas.extraction.events.journal import JournalLine, JournalTail
 from sameas.extraction.extractors.usage import joined
 from sameas.extraction.runs.durable_file import write_durably
-from sameas.extraction.runs.folder import RunFolder
-from sameas.extraction.runs.folder_names import Mark, is_key, tenant_folder
-from sameas.extraction.runs.metadata import EVENTS, METADATA, RunMetadata, seconds_of
-from sameas.extraction.runs.sources import TEXT
-from sameas.extraction.runs.spending import SPENDING
+from sameas.extraction.runs.folder import TEXT, Mark, RunFolder, is_key, tenant_folder
+from sameas.extraction.runs.metadata import EVENTS, METADATA, SPENDING, RunMetadata, seconds_of
 from sameas.llm.ledger import UsageRow
 from sameas.objects import Objects, ObjectsUnavailable
 
 _LOG = logging.getLogger("sameas")
-# Seconds between two looks at what a run has to tell; a run that is over sooner is told as a whole.
+# Seconds between two uploads of what a run has written; a shorter run is uploaded as a whole.
 _EVERY = 0.3
 # Bytes of a result that are one object; what is larger has its files beside it.
 _TOGETHER = 8 << 20
@@ -52,7 +49,7 @@ _FAR = 99_999_999_999_999
 
 
 class LiveEvents(Protocol):
-    """Word of what happens, to whoever listens now; losing it loses nothing."""
+    """Tells listeners what happens now; a lost message loses nothing."""
 
     def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None: ...
 
@@ -71,8 +68,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Files).decode
 
 
-class Segment(NamedTuple):
-    """A part of a journal, and the fence of who wrote it."""
+class JournalSegment(NamedTuple):
+    """A part of a journal, with the fence of its writer."""
 
     first: int
     last: int
@@ -91,11 +88,11 @@ class RunObjects:
         self._known_ontologies: set[str] = set()
 
     def begin(self, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> "AttemptUpload":
-        """Tell everybody of an attempt from now on."""
+        """Publish an attempt from now on."""
         return AttemptUpload(self, folder, fence, is_lost=is_lost)
 
     def refresh(self, folder: RunFolder, *, place: str = "", anew: bool = False) -> None:
-        """Bring the folder up to date with a place, or with the newest attempt; `anew`: although it seems to be."""
+        """Bring the folder up to date with a place, or with the newest attempt; with `anew`, even if it seems to be."""
         key = folder.key
         if place:
             if anew or read_place(folder) != f"{place}/{_RESULT}":
@@ -105,7 +102,7 @@ class RunObjects:
         places = sorted({name.partition("/")[0] for name in names if "/" in name}, reverse=True)
         if not places:
             if read_place(folder):
-                # A copy of what was deleted elsewhere.
+                # The run was deleted elsewhere, and this is its copy.
                 folder.remove()
             return
         newest = places[0]
@@ -116,12 +113,12 @@ class RunObjects:
             self._fetch_under_way(folder, newest, names)
 
     def names(self, key: str) -> set[str]:
-        """The names of all that there is of a run, below its own."""
+        """The names of all objects of a run, relative to its own."""
         root = self._root(key)
         return {one.name.removeprefix(root) for one in self._objects.list(root.rstrip("/"))}
 
     def lines(self, key: str, *, after: int = 0, names: Iterable[str] | None = None) -> Iterator[JournalLine]:
-        """The journal from the line after this number, as far as it was told."""
+        """The lines of the journal after this number, as far as they were published."""
         root, number = self._root(key), after
         found = self.names(key) if names is None else set(names)
         places = sorted({name.partition("/")[0] for name in found if "/" in name}, reverse=True)
@@ -139,7 +136,7 @@ class RunObjects:
                     yield JournalLine(number, line)
 
     def remove(self, key: str) -> bool:
-        """Delete all that there is of a run; whether there was anything."""
+        """Delete all objects of a run; returns whether there were any."""
         root = self._root(key)
         names = [one.name for one in self._objects.list(root.rstrip("/"))]
         started = [f"started/{self._folder}/{mark}" for mark in self._started() if mark.endswith(key)]
@@ -148,11 +145,11 @@ class RunObjects:
         return bool(names)
 
     def tell_spending(self, key: str, name: str, rows: Iterable[UsageRow]) -> None:
-        """Say what a helper of a run has spent so far."""
+        """Write what a helper of a run has spent so far."""
         self._objects.put(f"helpers/{self._folder}/{key}/{name}", msgspec.json.encode(tuple(rows)))
 
     def take_spending(self, key: str) -> tuple[UsageRow, ...]:
-        """What helpers of a run have spent that nobody has counted yet; it is counted by whoever takes it."""
+        """Take what helpers of a run have spent and was not counted yet; the caller must count it."""
         names = [one.name for one in self._objects.list(f"helpers/{self._folder}/{key}")]
         told = [data for name in names if (data := self._objects.get(name)) is not None]
         self._objects.delete(names)
@@ -169,14 +166,14 @@ class RunObjects:
         return [Mark(parts[1], parts[2]) for parts in parted if len(parts) == 3 and is_key(parts[2])]
 
     def keep_ontology(self, file: Path) -> None:
-        """Have an ontology that lies here known everywhere."""
+        """Upload an ontology from this machine."""
         name = f"ontologies/{self._folder}/{file.name}"
         if name not in self._known_ontologies and not self._objects.has(name):
             self._objects.put(name, file.read_bytes())
         self._known_ontologies.add(name)
 
     def fetch_ontology(self, file: Path) -> None:
-        """Have an ontology here that is known."""
+        """Download an ontology to this machine."""
         if file.exists():
             return
         data = self._objects.get(f"ontologies/{self._folder}/{file.name}")
@@ -192,7 +189,7 @@ class RunObjects:
         self._known_ontologies.difference_update(gone)
 
     def decisions(self, document: str) -> list[bytes]:
-        """The decisions about a document, in the order in which they were taken."""
+        """The decisions about a document, in the order in which they were made."""
         names = sorted(one.name for one in self._objects.list(f"reviews/{self._folder}/{document}"))
         return [data for name in names if (data := self._objects.get(name)) is not None]
 
@@ -208,7 +205,7 @@ class RunObjects:
             yield one.name.removeprefix(root)
 
     def put_result(self, folder: RunFolder, place: str, metadata: RunMetadata) -> None:
-        """Keep every file of a run that has ended."""
+        """Upload every file of a run that has ended."""
         files = {METADATA: metadata.to_json()}
         for name in (*metadata.files, TEXT, EVENTS):
             with suppress(FileNotFoundError):
@@ -225,7 +222,7 @@ class RunObjects:
         _write_place(folder, f"{place}/{_RESULT}")
 
     def supersede(self, folder: RunFolder, at: str) -> None:
-        """Mark a result for whoever fetches it from now on."""
+        """Mark a result as superseded for all who fetch it from now on."""
         place, _, name = read_place(folder).partition("/")
         if name == _RESULT:
             self.put(folder.key, place, _SUPERSEDED, at.encode())
@@ -234,7 +231,7 @@ class RunObjects:
         self._objects.put(f"{self._root(key)}{place}/{name}", data)
 
     def publish(self, key: str, lines: list[JournalLine]) -> None:
-        """Tell whoever listens now; what they miss they find here."""
+        """Tell listeners; what they miss, they find in the objects."""
         if self._live is not None and lines:
             self._live.publish(self._tenant, key, lines[0].number, [line.data for line in lines])
 
@@ -268,7 +265,7 @@ class RunObjects:
         return files
 
     def _fetch_under_way(self, folder: RunFolder, place: str, names: set[str]) -> None:
-        """What was told of an attempt that has not ended, or never will."""
+        """Fetch what was published of an attempt that has not ended, or never will."""
         data = self._objects.get(f"{self._root(folder.key)}{place}/{METADATA}")
         if data is None:
             return
@@ -292,7 +289,7 @@ class RunObjects:
 
 
 class AttemptUpload:
-    """Tells of one attempt while it goes on, from a thread of its own."""
+    """Publishes one attempt while it goes on, in a thread of its own."""
 
     def __init__(self, run_objects: RunObjects, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> None:
         self.place = f"{fence:020d}"
@@ -304,26 +301,26 @@ class AttemptUpload:
         self._metadata: bytes | None = None
         self._spending = b""
         self._stop = threading.Event()
-        # The metadata of an attempt is told before it runs: whoever goes on after it must find where it began.
+        # Metadata is uploaded before the attempt runs: the next attempt must find where this one began.
         self._thread = threading.Thread(target=self._run, name="sameas-upload", daemon=True)
         self._thread.start()
 
     def note(self, metadata: bytes) -> None:
-        """How the attempt stands now."""
+        """Note the state of the attempt."""
         self._metadata = metadata
 
     def finish(self, metadata: RunMetadata) -> None:
-        """Keep all files and say that it has ended; raises where they cannot be kept."""
+        """Upload all files and mark the attempt as ended; raises ObjectsUnavailable if that fails."""
         self.close()
         self._objects.put_result(self._folder, self.place, metadata)
         self._objects.publish(self._folder.key, self._tail.lines())
 
     def spent_by_helpers(self) -> tuple[UsageRow, ...]:
-        """What others have spent on this run, to be counted now."""
+        """Take what helpers have spent on this run, to be counted now."""
         return self._objects.take_spending(self._folder.key)
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Publish nothing more."""
         self._stop.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
@@ -363,8 +360,8 @@ class AttemptUpload:
         self._objects.publish(key, lines)
 
 
-def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
-    """The segment that holds a line: of the latest attempt that has begun by then, and of no earlier one."""
+def segment_at(segments: Iterable[JournalSegment], number: int) -> JournalSegment | None:
+    """The segment that holds a line, from the latest attempt that had begun by then and no earlier one."""
     begun: dict[int, int] = {}
     known = list(segments)
     for one in known:
@@ -373,13 +370,13 @@ def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
     return next((one for one in known if one.fence == fence and one.first <= number <= one.last), None)
 
 
-def _segment(name: str) -> Segment | None:
+def _segment(name: str) -> JournalSegment | None:
     found = _SEGMENT.fullmatch(name)
-    return None if found is None else Segment(int(found[2]), int(found[3]), int(found[1]), name)
+    return None if found is None else JournalSegment(int(found[2]), int(found[3]), int(found[1]), name)
 
 
 def read_place(folder: RunFolder) -> str:
-    """What of the objects a folder is a copy of; empty if it is none."""
+    """The place of the objects that a folder is a copy of; empty if there is none."""
     try:
         return (folder.path / _PLACE_FILE).read_text()
     except (FileNotFoundError, NotADirectoryError):

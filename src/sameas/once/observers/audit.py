@@ -19,9 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from sameas.once.appended_lines import AppendedLines
-from sameas.once.observe import CallEnded, Claimed, Event, Removed, Settled
-from sameas.once.observers.answer import answered
-from sameas.once.observers.recent import Recent
+from sameas.once.observe import CallEnded, Claimed, Event, Recent, Removed, Settled, answered
 from sameas.once.record import Accepted, Acquired, Identity, Replay
 
 What = Literal["claimed", "completed", "replayed", "failed", "released", "lost", "forgotten", "pruned"]

@@ -16,9 +16,7 @@ from opentelemetry.trace import Span, SpanContext, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from sameas.identity.ids import format_traceparent
-from sameas.once.observe import CallEnded, CallStarted, Claimed, Event, original_trace
-from sameas.once.observers.answer import answered
-from sameas.once.observers.recent import Recent
+from sameas.once.observe import CallEnded, CallStarted, Claimed, Event, Recent, answered, original_trace
 from sameas.once.record import Acquired, Replay
 
 _W3C = TraceContextTextMapPropagator()

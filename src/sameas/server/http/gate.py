@@ -63,7 +63,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._routes(scope, receive, send)
             return
-        note = scope["sameas.note"] = Note()
+        note = scope["sameas.note"] = Note(headers=scope["headers"])
         if scope["type"] == "websocket":
             try:
                 self._check(scope, scope["path"])
@@ -83,8 +83,8 @@ class Gate:
             if message["type"] == "http.response.start":
                 started = True
                 note.status = message["status"]
-                if note.caller is not None:
-                    message["headers"].append((b"x-trace-id", note.caller.ctx.trace_id.encode()))
+                # Refusals, too: whoever asks why names it.
+                message["headers"].append((b"x-trace-id", note.hop.trace_id.encode()))
             await send(message)
 
         place = note.place = self._service.requests.begin()
@@ -143,8 +143,7 @@ class Gate:
     async def _refuse(self, error: Exception, note: Note, send: Send, *, head_only: bool) -> None:
         problem = problem_of(error)
         if problem.status == 500:
-            trace = note.caller.ctx.trace_id if note.caller is not None else ""
-            _LOG.error("a request failed, trace %s", trace, exc_info=error)
+            _LOG.error("a request failed, trace %s", note.hop.trace_id, exc_info=error)
         await problem.answer(send, head_only=head_only)
 
 

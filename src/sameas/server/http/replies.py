@@ -1,18 +1,25 @@
-"""Answers that are made of bytes, and the reading of bodies and query parameters.
+"""Answers that are made of bytes or of files, and the reading of bodies and query parameters.
 
-Rule: JSON goes out as msgspec writes it. A query parameter that is not known, or cannot be what it says, is refused.
+Rule: JSON goes out as msgspec writes it. What may be large lies in a file without a name until it was sent, so that a
+client that reads slowly holds neither memory nor a thread. A query parameter that is not known, or cannot be what it
+says, is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from io import SEEK_END
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from sameas.server.http.route import Asked
 from sameas.server.problems import Problem
 
 JSON = "application/json"
@@ -22,11 +29,56 @@ PAGE_HEADERS = {
     "Content-Security-Policy": "sandbox",
     "X-Content-Type-Options": "nosniff",
 }
+# Bytes of an answer that are kept in memory, and how many are sent at a time.
+_IN_MEMORY = 1 << 20
+_BLOCK = 1 << 18
 _encode = msgspec.json.Encoder().encode
 
 
 def json_reply(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(_encode(value), status_code=status, media_type=JSON, headers=dict(headers or {}))
+
+
+class FileReply(Response):
+    """An answer that lies in a file, which is closed when it was sent."""
+
+    def __init__(self, file: IO[bytes], *, media_type: str, headers: Mapping[str, str] | None = None) -> None:
+        self._file = file
+        size = file.seek(0, SEEK_END)
+        super().__init__(media_type=media_type, headers={**(headers or {}), "Content-Length": str(size)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._file.seek(0)
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            while block := await asyncio.to_thread(self._file.read, _BLOCK):
+                await send({"type": "http.response.body", "body": block, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._file.close()
+
+
+async def file_reply(
+    asked: Asked,
+    write: Callable[[IO[bytes]], object],
+    *,
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+    is_long: bool = True,
+) -> FileReply:
+    """An answer that is written when it is the tenant's turn, and sent when it is whole."""
+
+    def work() -> IO[bytes]:
+        file = SpooledTemporaryFile(_IN_MEMORY, prefix="sameas-answer-")  # noqa: SIM115 - the reply closes it
+        try:
+            write(file)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    file = await asked.slowly(work, is_long=is_long)
+    return FileReply(file, media_type=media_type, headers=headers)
 
 
 def problem_reply(problem: Problem) -> Response:

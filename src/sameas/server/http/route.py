@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -15,6 +15,8 @@ from starlette.types import ASGIApp
 
 from sameas.server.service import Service
 from sameas.server.tenants.access import Caller
+
+T = TypeVar("T")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -24,6 +26,10 @@ class Asked(msgspec.Struct, frozen=True):
     caller: Caller
     request: Request
     body: bytes = b""
+
+    async def slowly(self, work: Callable[[], T], *, is_long: bool = False) -> T:
+        """The result of blocking work that may take long, when it is the tenant's turn."""
+        return await self.service.slow_work.do(self.caller.ctx.tenant_id, work, is_long=is_long)
 
 
 Handle = Callable[[Asked], Awaitable[ASGIApp]]

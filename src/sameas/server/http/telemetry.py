@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from starlette.types import Scope
 
+from sameas.identity.ids import format_traceparent
+
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer, TracerProvider
 
@@ -48,13 +50,21 @@ class Telemetry:
         }
         parent = TraceContextTextMapPropagator().extract(carrier, context=Context())
         with tracer.start_as_current_span(name, context=parent, kind=trace.SpanKind.SERVER) as span:
-            yield
             note = scope["sameas.note"]
+            # The hop goes on from the span, so that log lines and answers name the trace that the span is in.
+            own = format_traceparent(
+                trace.format_trace_id(span.get_span_context().trace_id),
+                trace.format_span_id(span.get_span_context().span_id),
+                sampled=span.get_span_context().trace_flags.sampled,
+            )
+            others = [pair for pair in scope["headers"] if pair[0] != b"traceparent"]
+            note.headers = scope["headers"] = [*others, (b"traceparent", own.encode())]
+            yield
             span.update_name(f"{name} {note.route}".strip())
             span.set_attribute("http.route", note.route)
             span.set_attribute("http.response.status_code", note.status)
             if note.key:
                 span.set_attribute("sameas.key", note.key)
+            span.set_attribute("sameas.invocation_id", note.hop.invocation_id)
             if note.caller is not None:
                 span.set_attribute("sameas.tenant", note.caller.ctx.tenant_id)
-                span.set_attribute("sameas.invocation_id", note.caller.ctx.invocation_id)

@@ -19,8 +19,7 @@ import msgspec
 from sameas.connections import open_database
 from sameas.databases import Statements
 from sameas.identity.errors import SameasError
-from sameas.once.observe import CallEnded, Event, Removed, Settled
-from sameas.once.observers.answer import answered
+from sameas.once.observe import CallEnded, Event, Removed, Settled, answered
 from sameas.once.record import Accepted
 
 HOUR = 3_600

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.identity.key import IdempotencyKey, KeyComponents
 from sameas.once.errors import InProgress, OutcomeUnknown, StoreUnavailable, Superseded
 from sameas.ontology import errors as ontology_errors
@@ -98,7 +98,7 @@ class HelpTask(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     space: str
     request: ExtractRequest
     found: TaskResult
-    part: Part
+    part: RunPart
     allowed: tuple[int, Decimal | None] | None = None
 
 

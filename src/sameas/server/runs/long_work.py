@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.server.runs.long_tasks import (
     LENGTH_BYTES,
     Begin,
@@ -125,7 +125,7 @@ class LongWork:
         return answer.extracted
 
     async def help(
-        self, prepared: Prepared, part: Part, *, allowed: tuple[int, Decimal | None] | None = None
+        self, prepared: Prepared, part: RunPart, *, allowed: tuple[int, Decimal | None] | None = None
     ) -> int | None:
         """Do a part of the chunks of a run that goes on elsewhere."""
         process, found = self._for(prepared.request), TaskResult.of(prepared.found)

@@ -25,9 +25,8 @@ from msgspec.structs import replace
 from sameas.cluster.broker import Priority
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.graph.model import in_memory
-from sameas.extraction.runs.metadata import ExtractorName, RunMetadata, instant
+from sameas.extraction.runs.metadata import ExtractorName, RunMetadata, SpendingFile, instant
 from sameas.extraction.runs.record import SCOPE
-from sameas.extraction.runs.spending import SpendingFile
 from sameas.identity.key import record_digest
 from sameas.llm.budget import TOKENS_PER_CHUNK
 from sameas.once.async_engine import AsyncEngine

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from sameas.extraction.events.event_queue import Backpressure
+from sameas.extraction.events.bus import Backpressure
 from sameas.extraction.events.events import ErrorReport, ExtractionFailed
 from sameas.identity.ids import uuid7
 from sameas.server.streams.admissions import Admission

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sameas.extraction.events.journal import JournalLine
-from sameas.extraction.runs.folder_names import tenant_folder
+from sameas.extraction.runs.folder import tenant_folder
 from sameas.extraction.runs.run_objects import RunObjects
 from sameas.identity.errors import SameasError
 from sameas.server.leftovers import own

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from operator import attrgetter
 
-from sameas.extraction.events.event_queue import Backpressure, EventQueue
+from sameas.extraction.events.bus import Backpressure, EventQueue
 from sameas.extraction.events.events import BackpressureWarning
 from sameas.identity.ids import uuid7
 from sameas.server.streams.lines import Line, line_of_event

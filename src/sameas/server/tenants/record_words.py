@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sameas.extraction.runs.metadata import instant
-from sameas.once.owned_keys import client_key
-from sameas.once.record import NEVER, Record, State
+from sameas.once.record import NEVER, Record, State, client_key
 
 
 def describe_record(record: Record, *, now: float) -> tuple[str, ...]:

@@ -24,8 +24,7 @@ from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.metadata import FileDigest, RunMetadata
 from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.service import ExtractionService
-from sameas.extraction.text.document import Document
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource
 from tests.unit.extraction.company import TEXT
 
 from .desk import LONG, ONTOLOGY, SMALL, CountingExtractor, extract, make_service, same_files

@@ -5,8 +5,6 @@ Rule: whoever may read the collection may see this; never more than was asked fo
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 from starlette.types import ASGIApp
 
@@ -40,13 +38,13 @@ async def get_graph(asked: Asked) -> ASGIApp:
             return around(reader, beginning, limit=limit)
 
     collection = await open_for(asked, "reader")
-    return json_reply(await asyncio.to_thread(work, collection))
+    return json_reply(await asked.slowly(lambda: work(collection)))
 
 
 async def get_outline(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     collection = await open_for(asked, "reader")
-    return json_reply(await asyncio.to_thread(lambda: outline_of(collection.ontology)))
+    return json_reply(await asked.slowly(lambda: outline_of(collection.ontology)))
 
 
 _ID = Parameter(name="id", place="path", required=True, description="Its id or its name.", example="press")

@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from sameas.collections import Caller, Collection, Source
+from sameas.collections import LIST_PREFIX, Caller, Collection, Source
 from sameas.collections.erasure import Erasure
-from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES, ExportFormat
+from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES
 from sameas.collections.model import (
     Change,
     CollectionInfo,
@@ -55,7 +53,7 @@ from sameas.server.collection_schemas import (
     RoleGiven,
     StatementPage,
 )
-from sameas.server.http.replies import PAGE_HEADERS, flag, json_reply, query_of, whole_number
+from sameas.server.http.replies import PAGE_HEADERS, file_reply, flag, json_reply, query_of, whole_number
 from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.collection_work import ReadingOptions
@@ -64,7 +62,6 @@ from sameas.tenancy.directory import ADMIN_ROLE
 T = TypeVar("T")
 _API = "/api/v1/collections"
 _MOST = 500
-_BLOCK = 1 << 16
 _EXAMPLE_ID = "01a1ecf2-1398-777c-a67b-6ee9f91c0a29"
 
 
@@ -160,7 +157,8 @@ async def remove_document(asked: Asked) -> ASGIApp:
     name = query_of(asked.request, "name").get("name", "")
     if not name:
         raise Problem(400, "parameter-invalid", "say which document: ?name=")
-    return json_reply(await _ask(asked, "contributor", lambda one: one.remove_name(_text(name))))
+    role: Role = "curator" if name.startswith(LIST_PREFIX) else "contributor"
+    return json_reply(await _ask(asked, role, lambda one: one.remove_name(_text(name))))
 
 
 async def sync_state(asked: Asked) -> ASGIApp:
@@ -194,20 +192,24 @@ async def erase_entity(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     wish = msgspec.json.decode(asked.body, type=ErasureWish) if asked.body else ErasureWish()
     id_ = _text(asked.request.path_params["entity"])
+    service, space, loop = asked.service, asked.caller.space, asyncio.get_running_loop()
+
+    async def delete_runs(erased: Erasure) -> None:
+        for key in erased.runs:
+            with suppress(RunNotFoundError):
+                await service.do(service.deletion.run(space, key))
+        service.answers.drop()
 
     def work(collection: Collection) -> Erasure:
-        erased = collection.erase(id_, reason=wish.reason)
-        drop_index(asked.service.questions.folder, collection.id)
+        erased = collection.erase(
+            id_,
+            reason=wish.reason,
+            before=lambda planned: asyncio.run_coroutine_threadsafe(delete_runs(planned), loop).result(),
+        )
+        drop_index(service.questions.folder, collection.id)
         return erased
 
-    done = await _ask(asked, "owner", work)
-    service, space = asked.service, asked.caller.space
-    for key in done.runs:
-        try:
-            await service.do(service.deletion.run(space, key))
-        except RunNotFoundError:
-            continue
-    service.answers.drop()
+    done = await _ask(asked, "owner", work, is_long=True)
     service.audit(asked.caller, "collection-erasure", collection=_named(asked), documents=done.documents)
     return json_reply(done)
 
@@ -303,7 +305,7 @@ async def put_known(asked: Asked) -> ASGIApp:
     name = _text(query_of(asked.request, "name").get("name"))
     if not name:
         raise Problem(400, "parameter-invalid", "say what the list is called, such as ?name=staff.csv")
-    return json_reply(await _ask(asked, "curator", lambda one: one.link_known(name, asked.body)))
+    return json_reply(await _ask(asked, "curator", lambda one: one.link_known(name, asked.body), is_long=True))
 
 
 async def list_members(asked: Asked) -> ASGIApp:
@@ -331,7 +333,7 @@ async def remove_member(asked: Asked) -> ASGIApp:
 
 async def check(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    return json_reply(Findings(findings=tuple(await _ask(asked, "owner", Collection.check))))
+    return json_reply(Findings(findings=tuple(await _ask(asked, "owner", Collection.check, is_long=True))))
 
 
 async def export(asked: Asked) -> ASGIApp:
@@ -341,26 +343,9 @@ async def export(asked: Asked) -> ASGIApp:
         raise Problem(400, "parameter-invalid", f"format must be one of {', '.join(EXPORT_FORMATS)}")
     collection = await open_for(asked, "reader")
     headers = PAGE_HEADERS if to == "html" else {}
-    return StreamingResponse(_exported(collection, to), media_type=EXPORT_MEDIA_TYPES[to], headers=headers)
-
-
-async def _exported(collection: Collection, to: ExportFormat) -> AsyncIterator[bytes]:
-    """The pieces of an export as they are written; a client that leaves ends the writing."""
-    reading, writing = os.pipe()
-
-    def write() -> None:
-        with os.fdopen(writing, "wb") as file:
-            collection.export(file, to=to)
-
-    task = asyncio.create_task(asyncio.to_thread(write))
-    try:
-        with os.fdopen(reading, "rb", buffering=0) as file:
-            while piece := await asyncio.to_thread(file.read, _BLOCK):
-                yield piece
-    finally:
-        # The reading end is closed by now: who still writes is told so.
-        with suppress(BrokenPipeError):
-            await task
+    return await file_reply(
+        asked, lambda file: collection.export(file, to=to), media_type=EXPORT_MEDIA_TYPES[to], headers=headers
+    )
 
 
 def _caller(asked: Asked) -> Caller:
@@ -377,9 +362,9 @@ async def open_for(asked: Asked, role: Role) -> Collection:
     return await asyncio.to_thread(asked.service.collections.open, _named(asked), caller=_caller(asked), role=role)
 
 
-async def _ask(asked: Asked, role: Role, work: Callable[[Collection], T]) -> T:
+async def _ask(asked: Asked, role: Role, work: Callable[[Collection], T], *, is_long: bool = False) -> T:
     collection = await open_for(asked, role)
-    return await asyncio.to_thread(work, collection)
+    return await asked.slowly(lambda: work(collection), is_long=is_long)
 
 
 async def _read(asked: Asked, work: Callable[[Reader], T]) -> T:

@@ -19,7 +19,7 @@ from sameas.server.http import examples
 from sameas.server.http.replies import json_reply, query_of, whole_number
 from sameas.server.http.route import Asked, Parameter, Reply, Route
 from sameas.server.http.routes.health import check_dependencies
-from sameas.server.http.routes.runs import KEY_PARAMETER, find_run
+from sameas.server.http.routes.runs import KEY_PARAMETER, find_run, is_large
 from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Counted
 from sameas.server.runs.replay_advice import Advice, advise
 from sameas.server.runs.timelines import Happening, Saved, StageSpan, Timeline, read_timeline
@@ -81,7 +81,7 @@ async def get_timeline(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     run = await find_run(asked)
     journal = asked.service.runs(asked.caller.space).at(run.key).journal_path
-    return json_reply(await asyncio.to_thread(read_timeline, run.metadata, journal))
+    return json_reply(await asked.slowly(lambda: read_timeline(run.metadata, journal), is_long=is_large(run)))
 
 
 async def get_counts(asked: Asked) -> ASGIApp:

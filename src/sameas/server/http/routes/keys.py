@@ -16,8 +16,7 @@ import msgspec
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
-from sameas.once.owned_keys import client_key
-from sameas.once.record import NEVER, Accepted, Lease, Record, State
+from sameas.once.record import NEVER, Accepted, Lease, Record, State, client_key
 from sameas.once.store import Page, Query, cursor
 from sameas.server.http import examples
 from sameas.server.http.replies import json_reply, query_of, time_of, whole_number

@@ -150,7 +150,8 @@ def _weight(parameters: str) -> float:
 
 
 async def _ask(asked: Asked, work: Callable[[QuestionDesk], T]) -> T:
-    return await asked.service.questions.ask(await open_for(asked, "reader"), work)
+    collection = await open_for(asked, "reader")
+    return await asked.service.questions.ask(asked.caller.ctx.tenant_id, collection, work)
 
 
 _ID = Parameter(name="id", place="path", description="A collection's id or name.", example="press", required=True)

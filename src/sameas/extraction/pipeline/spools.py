@@ -1,4 +1,4 @@
-"""What a run finds, kept while it goes on; beyond a size it lies in files without a name."""
+"""What a run finds, kept while it goes on; large content lies in files without a name."""
 
 import struct
 import tempfile
@@ -13,7 +13,7 @@ from sameas.extraction.text.chunking import Chunk
 
 
 class SpooledBytes:
-    """Read and write anywhere until it is closed. The file, if there is one, is closed with it or before."""
+    """Bytes that can be read and written anywhere until they are closed; beyond a size they lie in a file."""
 
     def __init__(self, *, in_memory: int, prefix: str) -> None:
         self._in_memory = in_memory
@@ -28,7 +28,7 @@ class SpooledBytes:
         self._file.write(data)
 
     def read(self, at: int, size: int) -> bytes:
-        """As many bytes as there are from there on, up to `size`."""
+        """Up to `size` bytes from this offset."""
         self._file.seek(at)
         return self._file.read(size)
 
@@ -49,7 +49,7 @@ _PAIRS_AT_ONCE = 512
 
 
 class PairSpool:
-    """Pairs that are put in any order and read in any order."""
+    """Pairs of numbers, written and read in any order."""
 
     def __init__(self, *, in_memory: int = _PAIRS_IN_MEMORY) -> None:
         self._bytes = SpooledBytes(in_memory=in_memory, prefix="sameas-pairs-")
@@ -80,7 +80,7 @@ _CHUNKS_IN_MEMORY = 512 * 1024
 
 
 class ChunkSpool:
-    """Chunks in order. Iterate it as often as needed; close it when the run is over."""
+    """Chunks in order; may be iterated repeatedly. Close it when the run is over."""
 
     def __init__(self, chunks: Iterable[Chunk] = (), *, in_memory: int = _CHUNKS_IN_MEMORY) -> None:
         self._in_memory = in_memory
@@ -99,7 +99,7 @@ class ChunkSpool:
 
     @property
     def starts(self) -> Iterable[int]:
-        """Where each chunk begins in the text; to be walked as often as needed."""
+        """Where each chunk begins in the text; may be iterated repeatedly."""
         return _Starts(self._places)
 
     def add(self, chunk: Chunk) -> None:
@@ -163,7 +163,7 @@ _RESULTS_IN_MEMORY = 256 * 1024
 
 
 class ResultSpool(Generic[T]):
-    """One result for each chunk. Read it as often as needed, in one thread at a time; close it when the run is over."""
+    """One result for each chunk; may be read repeatedly, in one thread at a time. Close it when the run is over."""
 
     def __init__(self, result_type: type[T], *, total: int, in_memory: int = _RESULTS_IN_MEMORY) -> None:
         self._encoder = msgspec.msgpack.Encoder()
@@ -194,7 +194,7 @@ class ResultSpool(Generic[T]):
         return (self._read(place) for place in self._places)
 
     def present(self) -> Iterator[tuple[int, T]]:
-        """The results that are there, with their places, while others are missing."""
+        """The results that exist so far, with their indexes."""
         return ((index, self._read(place)) for index, place in enumerate(self._places) if place[1])
 
     def close(self) -> None:

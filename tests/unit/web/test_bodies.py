@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sameas.identity.canonical import canonical_json, parse_json
 from sameas.identity.errors import NotCanonical
-from sameas.web.members import naming, usual_members
+from sameas.web.bodies import naming, usual_members
 
 NAMES = st.text(st.characters(max_codepoint=0x180), max_size=5)
 LEAVES = (

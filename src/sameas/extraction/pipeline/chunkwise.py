@@ -1,8 +1,8 @@
-"""Doing one stage's work for every chunk: some at a time, within time limits, with events and checkpoints.
+"""Runs one stage for every chunk: several at a time, within time limits, with events and checkpoints.
 
-Rule: results come back in the order of the chunks, whatever the order they were done in. A chunk whose hard
-limit passes, or whose extractor gives up on it, ends with nothing and makes the stage partial; it is not kept
-as a checkpoint. So does one that is under way, or waits, when the run's own deadline passes.
+Rule: results are in the order of the chunks, in whatever order they were done. A chunk that passes its hard limit, or
+that the extractor gives up on, has an empty result and makes the stage partial; it gets no checkpoint. So does one that
+is under way or waiting when the deadline of the run passes.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from sameas.extraction.events.events import (
 from sameas.extraction.extractors.contract import ChunkFailedError
 from sameas.extraction.pipeline.checkpoints import Checkpoints
 from sameas.extraction.pipeline.outcome import DEADLINE, TIMED_OUT, MissingChunk
-from sameas.extraction.pipeline.stages.spools import ResultSpool
+from sameas.extraction.pipeline.spools import ResultSpool
 from sameas.extraction.text.chunking import Chunk
 from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, within
 
@@ -46,7 +46,7 @@ class StageIdentity(msgspec.Struct, frozen=True):
         return joined.hexdigest()
 
 
-# How much of a run each stage is, for the progress that people see; the order is the stages'.
+# The share of each stage in the progress that people see, in the order of the stages.
 _SHARES: Mapping[StageName, float] = {
     "chunking": 0.03,
     "property_scoping": 0.02,
@@ -86,13 +86,13 @@ class ChunkStage(Protocol[T]):
     def result_type(self) -> type[T]: ...
 
     def digest(self, chunk: Chunk) -> str:
-        """Names everything that the result depends on; empty where keeping it is not worth while."""
+        """A digest of everything that the result depends on; empty if a checkpoint is not worthwhile."""
         ...
 
     async def work(self, chunk: Chunk) -> T: ...
 
     def nothing(self, chunk: Chunk) -> T:
-        """The result of a chunk that could not be done: what is known of it all the same."""
+        """The result for a chunk that could not be done: what is known without it."""
         ...
 
     def count(self, result: T) -> int: ...
@@ -111,7 +111,7 @@ class ChunkOutcome(NamedTuple):
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run allows its stages."""
+    """The limits and the checkpoints of a run, for its stages."""
 
     bus: Bus
     timeouts: Mapping[StageName, StageTimeout]
@@ -124,7 +124,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """When the run's own deadline passes, by `time.monotonic`."""
 
     def time_left(self) -> float | None:
-        """Seconds until the run's own deadline; None where there is none."""
+        """Seconds until the deadline of the run; None if it has none."""
         return None if self.ends_at is None else self.ends_at - time.monotonic()
 
 
@@ -136,14 +136,14 @@ async def over_chunks(
     conditions: Conditions,
     progress: tuple[float, float],
 ) -> ChunkOutcome:
-    """Do the stage's work for all chunks; `progress` is the run's progress before and after the stage."""
+    """Run the stage for all chunks; `progress` is the progress of the run before and after it."""
     total = len(results)
     run = _Run(stage, results, conditions, progress)
     queue = iter(chunks)
     workers = max(1, min(conditions.concurrency + conditions.ahead, total))
     tasks = [asyncio.create_task(run.worker(queue)) for _ in range(workers)]
     try:
-        # Waiting, unlike gathering, raises nothing, so that all may be ended before the first failure is told.
+        # `wait` raises nothing, unlike `gather`, so that all can be ended before the first failure is raised.
         done, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         for task in tasks:
@@ -175,10 +175,10 @@ class _Run(Generic[T]):
         self.from_checkpoints = 0
 
     async def worker(self, queue: Iterator[Chunk]) -> None:
-        """Take chunks until there are none."""
+        """Work on chunks until none is left."""
         for chunk in queue:
             await self._do(chunk)
-            # Work that never waits would keep everybody else, and a cancellation, from running.
+            # Work that never waits would keep other tasks, and a cancellation, from running.
             ended = self._yield_at
             if time.monotonic() >= ended:
                 await asyncio.sleep(0)
@@ -206,7 +206,7 @@ class _Run(Generic[T]):
         self._report(chunk, result, began, cached=cached, partial=bool(failure))
 
     async def _ask(self, do: Callable[P, R], *args: P.args, **words: P.kwargs) -> R:
-        """Ask the checkpoints, without keeping everybody else from running."""
+        """Look for a checkpoint, without blocking other work."""
         checkpoints = self._conditions.checkpoints
         if checkpoints is not None and checkpoints.is_remote:
             return await asyncio.to_thread(do, *args, **words)
@@ -227,7 +227,7 @@ class _Run(Generic[T]):
         return result
 
     async def _work(self, chunk: Chunk) -> tuple[T, str]:
-        """The result and, where it had to end early, why."""
+        """The result, and why it ended early if it did."""
         stage, bus = self._stage, self._bus
         limits = self._conditions.timeouts[stage.name]
         left = self._conditions.time_left()

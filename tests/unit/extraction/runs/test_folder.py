@@ -2,7 +2,7 @@
 
 import pytest
 
-from sameas.extraction.runs.folder_names import is_key, key_folder, tenant_folder
+from sameas.extraction.runs.folder import is_key, key_folder, tenant_folder
 
 KEY = "sha256-" + "0123456789abcdef" * 4
 

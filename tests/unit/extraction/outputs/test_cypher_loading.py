@@ -14,7 +14,7 @@ import pytest
 
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.extraction.outputs import OutputContext, render
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import DocumentSource
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TABLES = (

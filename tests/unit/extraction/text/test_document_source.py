@@ -7,13 +7,15 @@ import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pyoxigraph
 import pytest
 import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.extraction.outputs import FORMATS, OutputContext, OutputFormat, render
-from sameas.extraction.text.document import Document, Segment
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource, Segment, TextPlace, is_iri
 from sameas.extraction.text.inputs.reader import read_bytes
 
 TEXT = "Ada met Bob.\n\nAda met Bob again."
@@ -159,3 +161,44 @@ def test_hostile_names_and_titles_stay_text(format: OutputFormat) -> None:
         subjects = {str(quad[0]) for quad in found.quads()}
     assert "x:s" not in subjects
     assert hostile.replace("\ud800", "\ufffd") in {str(quad[2]) for quad in found.quads()} or format != "turtle"
+
+
+_PIECES = [
+    *("http", ":", "/", "//", "#", "?", "%", "%20", "%zz", "[", "]", "[::1]", "@", "a", "b:", "80", ".", "-", "1", " "),
+    *(
+        "\u00e9",
+        "\u202e",
+        "\ue000",
+        "\ufffe",
+        "\U0001fffe",
+        "\U0001f600",
+        "\U000e0001",
+        "\x7f",
+        "\x85",
+        "|",
+        "\\",
+        "..",
+    ),
+]
+
+
+@given(
+    st.sampled_from(["http://", "urn:", "file:///", ""]), st.lists(st.sampled_from(_PIECES), max_size=8).map("".join)
+)
+def test_what_is_taken_for_an_iri_can_be_written(start: str, rest: str) -> None:
+    if is_iri(start + rest):
+        pyoxigraph.NamedNode(start + rest)
+
+
+@pytest.mark.parametrize(
+    "name", ["http://[::1", "http://a/%zz", "file:///%zz", "http://a/\ue000", "urn:a b", "http://a:b/"]
+)
+def test_a_name_that_only_looks_like_an_address_is_a_name(name: str) -> None:
+    source = DocumentSource.of_name(name)
+    assert source.location == ""
+    for to in FORMATS:
+        render(GRAPH, to=to, context=OutputContext(key="k", text_hash="0", sources=(source,)))
+    with pytest.raises(ValueError, match="is not an IRI"):
+        DocumentSource(location=name)
+    with pytest.raises(ValueError, match="is not an absolute IRI"):
+        OutputContext(key="k", base=f"{name}/")

@@ -1,13 +1,22 @@
-"""What an error of SQLite means to callers."""
+"""SQLite files that are used by many threads and processes at once: how they are opened, their write-ahead log, and
+what an error means to callers.
+"""
 
 from __future__ import annotations
 
 import re
 import sqlite3
+import time
+from collections.abc import Callable
 from pathlib import Path
+from random import uniform
+from typing import TypeVar
 
 from sameas.once.errors import RecordDamaged, StoreError, StoreFull, StoreMisconfigured, StoreUnavailable
 from sameas.stores.faults import RowLocked
+
+_T = TypeVar("_T")
+_C = TypeVar("_C", bound=sqlite3.Connection)
 
 # Seconds that even one who does not wait allows the file: it has one writer at a time, whatever the key, and what
 # others write statement by statement is over by then.
@@ -17,6 +26,44 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNUSABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _ANOTHERS = re.compile(r"no such (?:table|column)|table \S+ (?:already exists|has no column)")
 _MISUSED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+
+
+def when_free(ask: Callable[[], _T], deadline: float) -> _T:
+    """Ask until others let go of the file. SQLite's own waiting sleeps longer and longer: a latecomer always wins."""
+    while True:
+        try:
+            return ask()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(uniform(0.0005, 0.003))
+
+
+def open_sqlite(path: str | Path, *settings: str, seconds: float, kind: type[_C], cached_statements: int = 128) -> _C:
+    """A connection for any thread, in autocommit, that waits so long for others; `settings` are pragmas."""
+    opened = sqlite3.connect(
+        path,
+        timeout=seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=kind,
+        cached_statements=cached_statements,
+    )
+    try:
+        for setting in settings:
+            opened.execute(f"PRAGMA {setting}")
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def switch_to_wal(connection: sqlite3.Connection, seconds: float) -> str:
+    """Keep the file in WAL mode, waiting so long for others; answers the mode that it is in then."""
+    # Switching needs the file alone for a moment, and SQLite does not wait for that by itself.
+    switch = "PRAGMA journal_mode = WAL"
+    (mode,) = when_free(lambda: connection.execute(switch).fetchone(), time.monotonic() + seconds)
+    return str(mode)
 
 
 def translated(error: sqlite3.Error, path: str = "") -> StoreError:
