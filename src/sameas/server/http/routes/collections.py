@@ -10,6 +10,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
