@@ -115,20 +115,28 @@ def _extract(service: Running) -> tuple[str, str]:
 
 
 def _collect(service: Running) -> tuple[str, str]:
-    """One graph of all documents."""
+    """One graph of all documents, and another of the story."""
+    _collection(service, "tram depot", [EXAMPLE / "story.txt"])
     client = service.client
-    made = client.post("/api/v1/collections", json={"name": "harbour robotics", "ontologyId": "company"})
-    made.raise_for_status()
-    address = f"/api/v1/collections/{made.json()['id']}"
-    texts = [{"name": path.name, "text": path.read_text("utf-8")} for path in DOCUMENTS]
-    client.post(f"{address}/documents", json={"documents": texts}).raise_for_status()
-    while client.get(f"{address}/sync").json()["waiting"]:
-        time.sleep(0.2)
+    id_ = _collection(service, "harbour robotics", DOCUMENTS)
+    address = f"/api/v1/collections/{id_}"
     # Two documents give it two years of foundation; somebody knows that it is one all the same.
     a, b = _named(service, address, "Solheim Foundation")
     decision = {"verdict": "same", "a": a, "b": b, "reason": "there is only one in Bergen"}
     client.post(f"{address}/decisions", json=decision).raise_for_status()
-    return made.json()["id"], _named(service, address, "Tidewater Robotics")[0]
+    return id_, _named(service, address, "Tidewater Robotics")[0]
+
+
+def _collection(service: Running, name: str, documents: list[Path]) -> str:
+    client = service.client
+    made = client.post("/api/v1/collections", json={"name": name, "ontologyId": "company"})
+    made.raise_for_status()
+    address = f"/api/v1/collections/{made.json()['id']}"
+    texts = [{"name": path.name, "text": path.read_text("utf-8")} for path in documents]
+    client.post(f"{address}/documents", json={"documents": texts}).raise_for_status()
+    while client.get(f"{address}/sync").json()["waiting"]:
+        time.sleep(0.2)
+    return str(made.json()["id"])
 
 
 def _named(service: Running, address: str, name: str) -> list[str]:

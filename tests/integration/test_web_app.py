@@ -791,6 +791,23 @@ def test_what_is_chosen_has_its_relations_named_in_the_graph(browser, service):
         page.wait_for_function(f"before => ({names})() >= before + 2", arg=before)
 
 
+def test_details_begin_at_their_heading_however_far_down_one_has_chosen(browser, service):
+    text = " ".join(f"Anna{number} Stone works for Acme{number} Ltd." for number in range(40))
+    key = service.client.post("/api/v1/extract", json={"text": text, "ontologyId": "company"}).json()["idempotencyKey"]
+    with open_page(browser, show(service, key, min=0, tab="entities")) as page:
+        last = page.locator("[data-entity]").last
+        name = last.locator(".item-name").inner_text()
+        last.click()
+        heading = page.locator(".details h2", has_text=name)
+        heading.wait_for()
+        page.wait_for_function(
+            """() => {
+              const panel = document.querySelector(".area-side [role='tabpanel']").getBoundingClientRect();
+              return document.querySelector(".details h2").getBoundingClientRect().top >= panel.top;
+            }"""
+        )
+
+
 def test_controls_of_one_row_are_equally_high(browser, service):
     key = extract(service)
     rows = {

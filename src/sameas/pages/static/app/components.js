@@ -173,10 +173,11 @@ export function toggled(set, item) {
 
 export const number = (value) => new Intl.NumberFormat("en").format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+// An instant for people; with `timeStyle` "" the day alone.
 export function when(text, timeStyle = "short") {
   if (!text) return "";
   const date = new Date(text);
-  return html`<time datetime=${text} title=${date.toISOString()}>${date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle })}</time>`;
+  return html`<time datetime=${text} title=${date.toISOString()}>${date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: timeStyle || undefined })}</time>`;
 }
 export function duration(ms) {
   if (ms === null || ms === undefined) return "";
