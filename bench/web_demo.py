@@ -17,7 +17,7 @@ from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import About, ClaimRequest, Identity
 from sameas.server.authentication import open_entry
 from sameas.server.runs.hourly_counts import HOUR, HourlyCounts
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy import open_tables
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import SLOW, WITHIN, Hold, Running, running, settings_for
 

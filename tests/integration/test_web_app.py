@@ -870,6 +870,37 @@ def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
             assert violations(page) == []
 
 
+def test_names_that_are_one_long_word_do_not_widen_a_page(browser, service):
+    name, ontology, client = "A" * 140 + "😀" + "ب" * 100, "o" * 180, service.client
+    long = TURTLE.replace(b"example/company", b"example/long").replace(b'"person"@en', b'"' + b"Person" * 30 + b'"@en')
+    assert client.put(f"/api/v1/ontologies/{ontology}", content=long).status_code == 201
+    text = f"{'Anna' * 40} Stone works for Acme Ltd. Bob Miller works for {'Very' * 40} GmbH."
+    request = {"text": text, "ontologyId": ontology, "document": name}
+    answer = client.post("/api/v1/extract", json=request, headers={"Idempotency-Key": "k" * 220})
+    key = answer.json()["idempotencyKey"]
+    made = client.post("/api/v1/collections", json={"name": "c" * 120, "ontologyId": ontology}).json()["id"]
+    client.post(f"/api/v1/collections/{made}/documents", json={"documents": [{"name": name, "text": text}]})
+    pages = {
+        f"#/studio/{key}?min=0": "mark",
+        f"#/runs/{key}/timeline": ".stage-table",
+        "#/runs": "tbody tr",
+        f"#/keys/record?key={'k' * 220}": ".record-words",
+        "#/ontologies": "tbody tr",
+        f"#/ontologies/one?id={ontology}": ".stats",
+        f"#/compare?left={key}&right={key}": ".summary",
+        "#/collections": ".collection-card",
+        f"#/collections/{made}": "tbody tr",
+        f"#/collections/{made}/graph": ".things li",
+    }
+    with open_page(browser, service.url) as page:
+        for address, ready in pages.items():
+            page.goto(f"{service.url}/{address}")
+            page.locator(ready).first.wait_for()
+            for width in (360, 1280):
+                page.set_viewport_size({"width": width, "height": 800})
+                assert not is_too_wide(page), (address, width)
+
+
 def test_the_file_of_a_run_opens_without_a_server(browser, service, tmp_path):
     key = extract(service, text=f"Mailed. {STORY}", document="mailed.txt")
     reply = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "html"})
