@@ -17,9 +17,10 @@ from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import About, ClaimRequest, Identity
 from sameas.server.authentication import open_entry
 from sameas.server.runs.hourly_counts import HOUR, HourlyCounts
+from sameas.server.runs.models import ModelWish
 from sameas.tenancy import open_tables
 from tests.servers.model_server import ModelServer
-from tests.unit.server.house import SLOW, WITHIN, Hold, Running, running, settings_for
+from tests.unit.server.house import SLOW, WITHIN, HeldExtractor, Hold, Running, running, settings_for
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "src" / "sameas" / "example"
 QUESTION = "Who founded the companies that Halyard Ventures backed?"
@@ -63,10 +64,19 @@ def demo_service(home: Path) -> Iterator[Demo]:
         yield Demo(service.url, service, run, other, *_collect(service), live, door)
 
 
+class _LexiconHeld(Hold):
+    """Holds the lexicon, which goes by its own name."""
+
+    def extractor(self, wish: ModelWish) -> HeldExtractor:
+        held = super().extractor(wish)
+        held.name = "lexicon"
+        return held
+
+
 @contextmanager
 def _under_way(home: Path) -> Iterator[str]:
     """The address of a run that is in its middle until the block ends."""
-    hold = Hold(after=_READ_CHUNKS)
+    hold = _LexiconHeld(after=_READ_CHUNKS)
     with running(home, hold=hold) as service:
         text = "\n\n".join(path.read_text("utf-8") for path in (EXAMPLE / "story.txt", *DOCUMENTS))
         request = {

@@ -364,7 +364,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         # What the ontology does not allow is refused, with the reason.
         page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Anna Stone").click()
-        page.get_by_role("button", name="Another class").click()
+        page.get_by_role("button", name="Change class").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("combobox", name="Class").select_option(label="city")
         dialog.get_by_role("button", name="Change the class").click()
@@ -697,7 +697,7 @@ def test_every_dialog_of_a_run_is_for_everybody(browser, service, scheme):
     opened = {
         "Download": show(service, key),
         "Correct": show(service, key, min=0, s="r:1", tab="selection"),
-        "Another class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Change class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Merge": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Split": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Add it after all": show(service, key, min=0, s="x:0", tab="selection"),
@@ -806,6 +806,20 @@ def test_details_begin_at_their_heading_however_far_down_one_has_chosen(browser,
               return document.querySelector(".details h2").getBoundingClientRect().top >= panel.top;
             }"""
         )
+
+
+def test_tabs_of_a_browser_tell_runs_apart(browser, service):
+    key, other = (extract(service, text=f"Titled {name}. {STORY}", document=name) for name in ("one.txt", "two.txt"))
+    with open_page(browser, show(service, key)) as page:
+        for address, title in (
+            (show(service, key), "one.txt · sameas"),
+            (show(service, other), "two.txt · sameas"),
+            (f"{service.url}/#/runs", "Runs · sameas"),
+            (f"{service.url}/#/runs/{key}/timeline", "Timeline of one.txt · sameas"),
+            (f"{service.url}/#/ontologies/one?id=company", "Companies and their people · sameas"),
+        ):
+            page.goto(address)
+            page.wait_for_function("title => document.title === title", arg=title)
 
 
 def test_controls_of_one_row_are_equally_high(browser, service):

@@ -155,6 +155,11 @@ export function useAsked(load, keys) {
   return { ...state, reload: run };
 }
 
+// What the window is called while something is shown, so that tabs and histories tell runs apart.
+export function useTitle(name) {
+  useEffect(() => { if (name) document.title = `${name} · sameas`; }, [name, location.hash.split("?")[0]]);
+}
+
 // A row that is longer than a telephone is wide shows the page that one is on.
 export function showCurrent(row) {
   const here = row?.querySelector("[aria-current]");

@@ -113,7 +113,7 @@ const refOf = ({ id, name, types }) => ({ id, name, types });
 export function RetypeForm({ model, entity, onClose, decide }) {
   const [type, setType] = useState(entity.types[0] ?? "");
   const send = () => decide({ action: "retype", entity: refOf(entity), types: [type] });
-  return html`<${Form} title="Another class" submit="Change the class" onClose=${onClose} onSubmit=${send}>
+  return html`<${Form} title="Change the class" submit="Change the class" onClose=${onClose} onSubmit=${send}>
     <p><bdi>${entity.name}</bdi> is a</p><${ClassSelect} model=${model} value=${type} onChange=${setType} /><//>`;
 }
 
