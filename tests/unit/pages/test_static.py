@@ -50,7 +50,9 @@ def test_pages_hold_no_script_and_no_style_of_their_own():
 
 @pytest.mark.parametrize("start", ONE_FILE)
 def test_one_file_has_all_its_modules_and_its_policy_names_each_script(start):
-    pieces = single_file([b'{"name": "', HOSTILE.encode(), b'"}'], start=start, styles=("app/style.css",), title=HOSTILE)
+    pieces = single_file(
+        [b'{"name": "', HOSTILE.encode(), b'"}'], start=start, styles=("app/style.css",), title=HOSTILE
+    )
     page = b"".join(pieces).decode()
     # Neither data nor title can end the element that they stand in.
     assert "alert(1)</script>" not in page
