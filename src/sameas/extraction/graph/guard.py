@@ -138,7 +138,8 @@ class Guard:
         stance: Stance = next(filter(None, stances), "")
         if not is_truth:
             return stance
-        if not stance and _UNTRUE.search(claim.object.text) and not any(map(_UNTRUE.search, words)):
+        named = (label.value for label in known.labels)
+        if not stance and _UNTRUE.search(claim.object.text) and not any(map(_UNTRUE.search, named)):
             stance = "negated"
         # What is denied of a yes or no is a no.
         return "" if stance == "negated" and claim.object.value == "false" else stance

@@ -203,8 +203,9 @@ def test_names_and_values_that_only_the_lexicon_sees_are_offered_to_the_reader(i
 
 
 def test_a_point_that_belongs_to_a_name_stays_where_the_sentence_goes_on(index):
-    facts, _ = found(index, Told(("Acme Inc", "seat", "Bergen", 0.9)), "Acme Inc., a firm, has its seat in Bergen.")
-    assert facts == {("Acme Inc.", SEAT, "Bergen")}
+    for read in ("Acme Inc", "Acme Inc.,"):
+        facts, _ = found(index, Told((read, "seat", "Bergen", 0.9)), "Acme Inc., a firm, has its seat in Bergen.")
+        assert facts == {("Acme Inc.", SEAT, "Bergen")}
 
 
 @pytest.mark.parametrize(
@@ -226,3 +227,8 @@ def test_a_yes_that_the_sentence_does_not_say_is_refused(text, index):
 def test_a_no_that_the_sentence_says_is_stated(index):
     facts, _ = found(index, Told(("Acme", "is listed", False, 0.9)), "Acme is not listed.")
     assert facts == {("Acme", LISTED, "false")}
+
+
+def test_an_opposite_says_no(index):
+    told = Told(("Acme", "is listed", True, 0.9))
+    assert found(index, told, "Acme is closed-source.")[0] == set()

@@ -130,12 +130,12 @@ class ReadEnds:
     def _named(self, chunk: Chunk, place: Place, known: Mention | None) -> Mention | None:
         said = chunk.text[place.start : place.end]
         stripped = said.strip(_EDGES) if "(" not in said or ")" not in said else said.strip()
-        goes_on = _GOES_ON.match(chunk.text, place.end) is not None
-        if (said.endswith(".") or goes_on) and stripped and _is_abbreviation(stripped):
-            said, stripped = chunk.text[place.start : place.end + goes_on], stripped + "."
         if not stripped or "\n" in stripped or fold_phrase(stripped) in _PRONOUNS:
             return None
         start = place.start + said.index(stripped)
+        end = start + len(stripped)
+        if _is_abbreviation(stripped) and (said.endswith(".") or _GOES_ON.match(chunk.text, end)):
+            stripped += "."
         if known is not None and known.text == stripped and known.kind != "literal":
             return known
         individual = self._individuals.get(fold_phrase(stripped), "")
