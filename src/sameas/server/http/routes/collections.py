@@ -1,4 +1,4 @@
-"""`/api/v1/collections`: many documents, one graph: made, filled, shared and exported.
+"""`/api/v1/collections`: many documents, one graph: made, filled, looked at, decided about, exported and erased.
 
 Rule: a collection is seen in its own space, by whoever has a role in it; to everybody else it is not there. Texts are
 written down before they are accepted and read afterwards. Everything that blocks is done in a thread.
@@ -10,6 +10,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,21 +18,26 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from sameas.collections import LIST_PREFIX, Caller, Collection, Source
+from sameas.collections.erasure import Erasure
 from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES
 from sameas.collections.model import (
     Change,
     CollectionInfo,
+    Decision,
     DocumentInfo,
+    EntityInfo,
     Role,
     SyncState,
 )
 from sameas.collections.views import Reader
+from sameas.extraction.runs.library import RunNotFoundError
 from sameas.questions.index import drop_index
 from sameas.server.collection_schemas import (
     Accepted,
     CollectionMade,
     CollectionPage,
     DocumentPage,
+    ErasureWish,
     Findings,
     MemberEntry,
     MemberList,
@@ -39,14 +45,23 @@ from sameas.server.collection_schemas import (
     NewDocuments,
     RoleGiven,
 )
-from sameas.server.http.replies import PAGE_HEADERS, file_reply, json_reply, query_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import (
+    PAGE_HEADERS,
+    Asked,
+    Parameter,
+    Reply,
+    Route,
+    file_reply,
+    json_reply,
+    query_of,
+    whole_number,
+)
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.collection_work import ReadingOptions
 from sameas.tenancy.directory import ADMIN_ROLE
 
 T = TypeVar("T")
-API = "/api/v1/collections"
+_API = "/api/v1/collections"
 _MOST = 500
 EXAMPLE_ID = "01a1ecf2-1398-777c-a67b-6ee9f91c0a29"
 
@@ -68,12 +83,12 @@ async def create(asked: Asked) -> ASGIApp:
     except ValueError as error:
         raise Problem(422, "collection-refuses", str(error)) from error
     service.audit(asked.caller, "collection-created", collection=made.id)
-    return json_reply(made.info(), status=201, headers={"Location": f"{API}/{made.id}"})
+    return json_reply(made.info(), status=201, headers={"Location": f"{_API}/{made.id}"})
 
 
 async def list_collections(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "limit", "after")
-    limit = limit_of(query)
+    limit = page_limit(query)
     found = await asyncio.to_thread(asked.service.collections.list, _caller(asked), after=text_of(query.get("after")))
     page, more = found[:limit], found[limit - 1].name if len(found) > limit else None
     return json_reply(CollectionPage(collections=tuple(page), next=more))
@@ -86,7 +101,8 @@ async def show(asked: Asked) -> ASGIApp:
 
 async def delete(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    gone = await asyncio.to_thread(asked.service.collections.remove, named(asked), caller=_caller(asked))
+    named = name_in_path(asked)
+    gone = await asyncio.to_thread(asked.service.collections.remove, named, caller=_caller(asked))
     await asyncio.to_thread(drop_index, asked.service.questions.folder, gone.id)
     asked.service.audit(asked.caller, "collection-removed", collection=gone.id)
     return Response(status_code=204)
@@ -123,7 +139,7 @@ async def retry(asked: Asked) -> ASGIApp:
 
 async def list_documents(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "status", "limit", "after")
-    limit, status = limit_of(query), query.get("status", "")
+    limit, status = page_limit(query), query.get("status", "")
     if status not in ("", "waiting", "complete", "partial", "failed"):
         raise Problem(400, "parameter-invalid", "status must be waiting, complete, partial or failed")
     after = text_of(query.get("after"))
@@ -151,11 +167,31 @@ async def sync_state(asked: Asked) -> ASGIApp:
     return json_reply(await ask(asked, "reader", Collection.sync_state))
 
 
-async def put_known(asked: Asked) -> ASGIApp:
-    name = text_of(query_of(asked.request, "name").get("name"))
-    if not name:
-        raise Problem(400, "parameter-invalid", "say what the list is called, such as ?name=staff.csv")
-    return json_reply(await ask(asked, "curator", lambda one: one.link_known(name, asked.body), is_long=True))
+async def erase_entity(asked: Asked) -> ASGIApp:
+    query_of(asked.request)
+    wish = msgspec.json.decode(asked.body, type=ErasureWish) if asked.body else ErasureWish()
+    id_ = text_of(asked.request.path_params["entity"])
+
+    service, space, loop = asked.service, asked.caller.space, asyncio.get_running_loop()
+
+    async def delete_runs(erased: Erasure) -> None:
+        for key in erased.runs:
+            with suppress(RunNotFoundError):
+                await service.do(service.deletion.run(space, key))
+        service.answers.drop()
+
+    def work(collection: Collection) -> Erasure:
+        erased = collection.erase(
+            id_,
+            reason=wish.reason,
+            before=lambda planned: asyncio.run_coroutine_threadsafe(delete_runs(planned), loop).result(),
+        )
+        drop_index(service.questions.folder, collection.id)
+        return erased
+
+    done = await ask(asked, "owner", work, is_long=True)
+    service.audit(asked.caller, "collection-erasure", collection=name_in_path(asked), documents=done.documents)
+    return json_reply(done)
 
 
 async def list_members(asked: Asked) -> ASGIApp:
@@ -169,7 +205,7 @@ async def put_member(asked: Asked) -> ASGIApp:
     principal = text_of(asked.request.path_params["principal"])
     role = msgspec.json.decode(asked.body, type=RoleGiven).role
     await ask(asked, "owner", lambda one: one.put_member(principal, role))
-    asked.service.audit(asked.caller, "collection-role", collection=named(asked), principal=principal, role=role)
+    asked.service.audit(asked.caller, "collection-role", collection=name_in_path(asked), principal=principal, role=role)
     return Response(status_code=204)
 
 
@@ -177,7 +213,7 @@ async def remove_member(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     principal = text_of(asked.request.path_params["principal"])
     await ask(asked, "owner", lambda one: one.remove_member(principal))
-    asked.service.audit(asked.caller, "collection-role-taken", collection=named(asked), principal=principal)
+    asked.service.audit(asked.caller, "collection-role-taken", collection=name_in_path(asked), principal=principal)
     return Response(status_code=204)
 
 
@@ -203,13 +239,15 @@ def _caller(asked: Asked) -> Caller:
     return Caller(caller.space, caller.actor, everything=ADMIN_ROLE in caller.principal.roles)
 
 
-def named(asked: Asked) -> str:
+def name_in_path(asked: Asked) -> str:
     return text_of(asked.request.path_params["id"])
 
 
 async def open_for(asked: Asked, role: Role) -> Collection:
     """The collection of the path, for a caller who has at least this role in it."""
-    return await asyncio.to_thread(asked.service.collections.open, named(asked), caller=_caller(asked), role=role)
+    return await asyncio.to_thread(
+        asked.service.collections.open, name_in_path(asked), caller=_caller(asked), role=role
+    )
 
 
 async def ask(asked: Asked, role: Role, work: Callable[[Collection], T], *, is_long: bool = False) -> T:
@@ -225,7 +263,7 @@ async def read(asked: Asked, work: Callable[[Reader], T]) -> T:
     return await ask(asked, "reader", in_one_state)
 
 
-def limit_of(query: dict[str, str]) -> int:
+def page_limit(query: dict[str, str]) -> int:
     return whole_number(query.get("limit"), name="limit", default=50, least=1, most=_MOST)
 
 
@@ -260,19 +298,27 @@ def _content(one: NewDocument) -> bytes:
         raise Problem(422, "document-invalid", f"contentBase64 of {one.name!r} is not base64") from None
 
 
-ID = Parameter(name="id", place="path", description="A collection's id or name.", example="press", required=True)
-LIMIT = Parameter(name="limit", schema={"type": "integer", "minimum": 1, "maximum": _MOST}, example=50)
-AFTER = Parameter(name="after", description="The `next` of the page before.")
+_ID = Parameter(name="id", place="path", description="A collection's id or name.", example="press", required=True)
+LIMIT_PARAMETER = Parameter(name="limit", schema={"type": "integer", "minimum": 1, "maximum": _MOST}, example=50)
+AFTER_PARAMETER = Parameter(name="after", description="The `next` of the page before.")
 _STATE = SyncState(revision=3, waiting=1, complete=2, partial=0, failed=0)
 _INFO = CollectionInfo(
     id=EXAMPLE_ID, name="press", base="urn:sameas:", ontology_id="https://example.org/company",
     ontology_version="sha256:0", created_at="2026-01-01T00:00:00.000000Z", revision=3, documents=2, entities=5,
     claims=7, role="owner",
 )  # fmt: skip
-CHANGE = Change(revision=4, removed=())
+EXAMPLE_ENTITY = EntityInfo(
+    id="acme-d869c948213923d6", iri="urn:sameas:acme-d869c948213923d6", name="Acme", documents=2,
+    types=("https://example.org/company#Company",),
+)  # fmt: skip
+EXAMPLE_DECISION = Decision(
+    id=EXAMPLE_ID, verdict="same", a=EXAMPLE_ENTITY.id, b=EXAMPLE_ENTITY.id, a_name="Acme", b_name="Acme Ltd",
+    by="alice",    reason="one register entry", at="2026-01-01T00:00:00.000000Z",
+)  # fmt: skip
+EXAMPLE_CHANGE = Change(revision=4, removed=())
 
 
-def route(
+def endpoint(
     method: str,
     path: str,
     handle: Any,
@@ -291,19 +337,19 @@ def route(
 ) -> Route:
     shown = None if example is None else msgspec.to_builtins(example)
     return Route(
-        method=method, path=f"{API}{path}", handle=handle, name=name, tag="collections", summary=summary,
-        parameters=(*((ID,) if "{id}" in path else ()), *parameters), problems=problems,
+        method=method, path=f"{_API}{path}", handle=handle, name=name, tag="collections", summary=summary,
+        parameters=(*((_ID,) if "{id}" in path else ()), *parameters), problems=problems,
         replies={status: Reply(description=summary, schema=reply, example=shown, media_types=media_types)},
         body=body, body_example=body_example, body_media_types=body_media_types,
     )  # fmt: skip
 
 
-def path_part(name: str, example: str) -> Parameter:
+def part_of_path(name: str, example: str) -> Parameter:
     return Parameter(name=name, place="path", example=example, required=True)
 
 
 ROUTES = (
-    route(
+    endpoint(
         "POST",
         "",
         create,
@@ -316,7 +362,7 @@ ROUTES = (
         problems=(400, 404, 409, 413, 422),
         body_example={"name": "press", "ontologyId": "company"},
     ),
-    route(
+    endpoint(
         "GET",
         "",
         list_collections,
@@ -324,11 +370,11 @@ ROUTES = (
         "The collections that the caller may read.",
         CollectionPage,
         CollectionPage(collections=(_INFO,)),
-        parameters=(LIMIT, AFTER),
+        parameters=(LIMIT_PARAMETER, AFTER_PARAMETER),
     ),
-    route("GET", "/{id}", show, "getCollection", "A collection and how much is in it.", CollectionInfo, _INFO),
-    route("DELETE", "/{id}", delete, "deleteCollection", "Remove a collection and all that is in it.", status=204),
-    route(
+    endpoint("GET", "/{id}", show, "getCollection", "A collection and how much is in it.", CollectionInfo, _INFO),
+    endpoint("DELETE", "/{id}", delete, "deleteCollection", "Remove a collection and all that is in it.", status=204),
+    endpoint(
         "POST",
         "/{id}/documents",
         add_documents,
@@ -341,7 +387,7 @@ ROUTES = (
         problems=(400, 404, 413, 422),
         body_example={"documents": [{"name": "note.txt", "text": "Alice Stone works for Acme."}]},
     ),
-    route(
+    endpoint(
         "GET",
         "/{id}/documents",
         list_documents,
@@ -351,21 +397,21 @@ ROUTES = (
         DocumentPage(documents=()),
         parameters=(
             Parameter(name="status", schema={"enum": ["waiting", "complete", "partial", "failed"]}),
-            LIMIT,
-            AFTER,
+            LIMIT_PARAMETER,
+            AFTER_PARAMETER,
         ),
     ),
-    route(
+    endpoint(
         "DELETE",
         "/{id}/documents",
         remove_document,
         "removeDocument",
         "Take a name away; its document goes with the last one.",
         Change,
-        CHANGE,
+        EXAMPLE_CHANGE,
         parameters=(Parameter(name="name", required=True, example="note.txt"),),
     ),
-    route(
+    endpoint(
         "GET",
         "/{id}/documents/{digest}",
         get_document,
@@ -373,9 +419,9 @@ ROUTES = (
         "A document with all its names.",
         DocumentInfo,
         DocumentInfo(digest="sha256-0", iri="urn:sameas:document-sha256-0", status="complete", names=()),
-        parameters=(path_part("digest", "sha256-0"),),
+        parameters=(part_of_path("digest", "sha256-0"),),
     ),
-    route(
+    endpoint(
         "POST",
         "/{id}/retry",
         retry,
@@ -385,22 +431,21 @@ ROUTES = (
         Accepted(accepted=1, sync=_STATE),
         status=202,
     ),
-    route("GET", "/{id}/sync", sync_state, "getSyncState", "How far the work is.", SyncState, _STATE),
-    route(
-        "PUT",
-        "/{id}/known",
-        put_known,
-        "linkKnown",
-        "Link a list of known things, CSV or a graph.",
-        Change,
-        CHANGE,
-        body={"type": "string"},
-        body_example="iri,name\nhttps://example.org/1,Acme\n",
-        problems=(400, 404, 413, 422),
-        body_media_types=("text/csv", "text/turtle", "application/octet-stream"),
-        parameters=(Parameter(name="name", required=True, example="companies.csv"),),
+    endpoint("GET", "/{id}/sync", sync_state, "getSyncState", "How far the work is.", SyncState, _STATE),
+    endpoint(
+        "DELETE",
+        "/{id}/entities/{entity}",
+        erase_entity,
+        "eraseEntity",
+        "Erase a person or thing for good.",
+        Erasure,
+        Erasure(documents=2, claims=3, evidence=5),
+        parameters=(part_of_path("entity", EXAMPLE_ENTITY.id),),
+        body=ErasureWish,
+        body_example={"reason": "asked for"},
+        problems=(400, 404, 409, 413, 422),
     ),
-    route(
+    endpoint(
         "GET",
         "/{id}/members",
         list_members,
@@ -409,29 +454,29 @@ ROUTES = (
         MemberList,
         MemberList(members=(MemberEntry(principal="alice", role="owner"),)),
     ),
-    route(
+    endpoint(
         "PUT",
         "/{id}/members/{principal}",
         put_member,
         "putMember",
         "Give somebody a role.",
         status=204,
-        parameters=(path_part("principal", "alice"),),
+        parameters=(part_of_path("principal", "alice"),),
         body=RoleGiven,
         body_example={"role": "reader"},
         problems=(400, 404, 413, 422),
     ),
-    route(
+    endpoint(
         "DELETE",
         "/{id}/members/{principal}",
         remove_member,
         "removeMember",
         "Take a role away.",
         status=204,
-        parameters=(path_part("principal", "alice"),),
+        parameters=(part_of_path("principal", "alice"),),
     ),
-    route("GET", "/{id}/check", check, "checkCollection", "Look for damage.", Findings, Findings(findings=())),
-    route(
+    endpoint("GET", "/{id}/check", check, "checkCollection", "Look for damage.", Findings, Findings(findings=())),
+    endpoint(
         "GET",
         "/{id}/export",
         export,

@@ -1,9 +1,8 @@
-"""Questions to a collection: the SPARQL protocol, search by nearly a name, how two things are connected, and questions
-in plain words.
+"""Questions to a collection: the SPARQL protocol, search by nearly a name, how two things are connected, plain words.
 
 Rule: a query reads a snapshot that holds one collection and nothing else, in a process that is ended when its time is
-over. There are no other graphs, no other tenants and no other servers to be reached from it. A model writes a query and
-nothing else; what it may spend is bounded, and counts for the tenant's day.
+over. There are no other graphs, no other tenants and no other servers to be reached from it. A model writes a query
+and nothing else; what it may spend is bounded, and counts for the tenant's day.
 """
 
 from __future__ import annotations
@@ -24,11 +23,10 @@ from sameas.questions.ask import Answered, Cited, answer_question
 from sameas.questions.desk import Connection, QuestionDesk
 from sameas.questions.index import FoundName
 from sameas.questions.query_text import read_query
-from sameas.server.http.replies import json_reply, query_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.collection_schemas import FoundPath, Hits
+from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of, whole_number
 from sameas.server.http.routes.collections import open_for
 from sameas.server.problems import Problem
-from sameas.server.question_schemas import FoundPath, Hits
 from sameas.server.runs.day_accounts import Spent, total
 from sameas.server.schemas import Schema
 
@@ -160,6 +158,37 @@ async def _ask(asked: Asked, work: Callable[[QuestionDesk], T]) -> T:
     return await asked.service.questions.ask(asked.caller.ctx.tenant_id, collection, work)
 
 
+_ID = Parameter(name="id", place="path", description="A collection's id or name.", example="press", required=True)
+_EVIDENCE = CollectionEvidence(
+    document="sha256-0", start=0, end=27, text="Alice Stone works for Acme.", document_name="a.txt"
+)
+_STEP = Connection(
+    subject="alice-stone-1",
+    subject_name="Alice Stone",
+    predicate="https://example.org/company#worksFor",
+    object="acme-2",
+    object_name="Acme",
+    forward=True,
+    evidence=(_EVIDENCE,),
+)
+_PATH = msgspec.to_builtins(FoundPath(path=(_STEP,)))
+_HIT = FoundName(id="acme-2", name="Acme", matched="Acme", type="https://example.org/company#Company", score=1.0)
+_GRAPHS = tuple(
+    Parameter(name=name, description="A graph of the collection: the IRI of a document.")
+    for name in ("default-graph-uri", "named-graph-uri")
+)
+_EXAMPLE = "SELECT * { ?s ?p ?o } LIMIT 10"
+_ANSWER = {
+    200: Reply(
+        description="The rows, or the graph.",
+        media_types=tuple(MEDIA_TYPES.values()),
+        example="",
+        headers=("ETag", "Vary", "Cache-Control"),
+    )
+}
+_PROBLEMS = (400, 403, 404, 406, 422, 503)
+
+
 # Set aside before a question is asked; what it took is counted afterwards.
 _LIKELY = Spent(4096)
 
@@ -191,36 +220,7 @@ async def _answered(asked: Asked, desk: QuestionDesk, wish: Question) -> Answere
         await service.accounts.end(reserved, total(supervisor.usage.rows))
 
 
-_ID = Parameter(name="id", place="path", description="A collection's id or name.", example="press", required=True)
-_EVIDENCE = CollectionEvidence(
-    document="sha256-0", start=0, end=27, text="Alice Stone works for Acme.", document_name="a.txt"
-)
-_STEP = Connection(
-    subject="alice-stone-1",
-    subject_name="Alice Stone",
-    predicate="https://example.org/company#worksFor",
-    object="acme-2",
-    object_name="Acme",
-    forward=True,
-    evidence=(_EVIDENCE,),
-)
-_PATH = msgspec.to_builtins(FoundPath(path=(_STEP,)))
-_HIT = FoundName(id="acme-2", name="Acme", matched="Acme", type="https://example.org/company#Company", score=1.0)
-_GRAPHS = tuple(
-    Parameter(name=name, description="A graph of the collection: the IRI of a document.")
-    for name in ("default-graph-uri", "named-graph-uri")
-)
-_EXAMPLE = "SELECT * { ?s ?p ?o } LIMIT 10"
-_ANSWER = {
-    200: Reply(
-        description="The rows, or the graph.",
-        media_types=tuple(MEDIA_TYPES.values()),
-        example="",
-        headers=("ETag", "Vary", "Cache-Control"),
-    )
-}
-_PROBLEMS = (400, 403, 404, 406, 422, 503)
-_SENTENCE = "Acme Ltd is based in Paris."
+_CITED = "Acme Ltd is based in Paris."
 _ANSWERED = Answered(
     question="Where is Acme based?",
     text="Paris [1]",
@@ -228,7 +228,7 @@ _ANSWERED = Answered(
     sparql="SELECT ?city { ?company :headquarters ?city } LIMIT 50",
     columns=("city",),
     rows=(("Paris",),),
-    citations=(Cited(text=_SENTENCE, document="sha256-0", document_name="a.txt", start=0, end=27),),
+    citations=(Cited(text=_CITED, document="sha256-0", document_name="a.txt", start=0, end=27),),
 )
 
 

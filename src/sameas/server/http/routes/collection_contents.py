@@ -1,15 +1,12 @@
-"""The graph of a collection over REST: things, statements, doubts and decisions, what is erased, and the small parts of
-it that the web app draws.
+"""What is in a collection: entities, statements, pairs, contradictions, what the web app draws, what curators decided.
 
-Rule: whoever may read the collection may see this; never more than was asked for, however large it is. Curators decide,
-and owners erase.
+Rule: whoever may read the collection may see this, and a curator decide; never more is given than was asked for,
+however large it is.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -17,51 +14,81 @@ import msgspec
 from starlette.types import ASGIApp
 
 from sameas.collections import Collection
-from sameas.collections.erasure import Erasure
-from sameas.collections.model import (
-    Decision,
-    EntityInfo,
-    EntityPage,
-    Statement,
-)
+from sameas.collections.model import Change, Decision, EntityInfo, EntityPage, Statement
 from sameas.collections.views import Neighbourhood, Reader, around
-from sameas.extraction.runs.library import RunNotFoundError
 from sameas.ontology.outline import ClassOutline, Outline, outline_of
-from sameas.questions.index import drop_index
 from sameas.server.collection_schemas import (
     ContradictionPage,
     DecisionPage,
     EntityList,
-    ErasureWish,
     NewDecision,
     PairPage,
     StatementPage,
 )
 from sameas.server.http import examples
-from sameas.server.http.replies import flag, json_reply, query_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import Asked, Parameter, Reply, Route, flag, json_reply, query_of, whole_number
 from sameas.server.http.routes.collections import (
-    AFTER,
+    AFTER_PARAMETER,
+    EXAMPLE_CHANGE,
+    EXAMPLE_DECISION,
+    EXAMPLE_ENTITY,
     EXAMPLE_ID,
-    ID,
-    LIMIT,
+    LIMIT_PARAMETER,
     ask,
-    limit_of,
-    named,
+    endpoint,
+    name_in_path,
     open_for,
-    path_part,
+    page_limit,
+    part_of_path,
     read,
-    route,
     text_of,
 )
 from sameas.server.problems import Problem
 
+_BEGINNING = 4
+_MOST_OPENED = 20
+_LONGEST_ID = 255
 T = TypeVar("T")
+
+
+async def decide(asked: Asked) -> ASGIApp:
+    query_of(asked.request)
+    wish = msgspec.json.decode(asked.body, type=NewDecision)
+    a, b = text_of(wish.a), text_of(wish.b)
+    done = await ask(asked, "curator", lambda one: one.decide(wish.verdict, a, b, reason=text_of(wish.reason)))
+    asked.service.audit(
+        asked.caller, "collection-decision", reason=wish.reason, collection=name_in_path(asked), decision=done.id
+    )
+    return json_reply(done, status=201)
+
+
+async def list_decisions(asked: Asked) -> ASGIApp:
+    query = query_of(asked.request, "undone", "limit", "after")
+    limit, undone = page_limit(query), flag(query.get("undone"), name="undone")
+    before = text_of(query.get("after"))
+    found = await ask(asked, "reader", lambda one: one.decisions(undone=undone, before=before))
+    more = found[limit - 1].id if len(found) > limit else None
+    return json_reply(DecisionPage(decisions=tuple(found[:limit]), next=more))
+
+
+async def undo_decision(asked: Asked) -> ASGIApp:
+    query_of(asked.request)
+    id_ = text_of(asked.request.path_params["decision"])
+    done = await ask(asked, "curator", lambda one: one.undo(id_))
+    asked.service.audit(asked.caller, "collection-decision-undone", collection=name_in_path(asked), decision=id_)
+    return json_reply(done)
+
+
+async def put_known(asked: Asked) -> ASGIApp:
+    name = text_of(query_of(asked.request, "name").get("name"))
+    if not name:
+        raise Problem(400, "parameter-invalid", "say what the list is called, such as ?name=staff.csv")
+    return json_reply(await ask(asked, "curator", lambda one: one.link_known(name, asked.body), is_long=True))
 
 
 async def list_entities(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "q", "type", "limit", "after")
-    limit, kind, text = limit_of(query), query.get("type"), text_of(query.get("q"))
+    limit, kind, text = page_limit(query), query.get("type"), text_of(query.get("q"))
     name, _, id_ = text_of(query.get("after")).rpartition("\t")
 
     def work(reader: Reader) -> EntityList:
@@ -81,35 +108,9 @@ async def get_entity(asked: Asked) -> ASGIApp:
     return json_reply(await read(asked, lambda reader: reader.page(id_)))
 
 
-async def erase_entity(asked: Asked) -> ASGIApp:
-    query_of(asked.request)
-    wish = msgspec.json.decode(asked.body, type=ErasureWish) if asked.body else ErasureWish()
-    id_ = text_of(asked.request.path_params["entity"])
-    service, space, loop = asked.service, asked.caller.space, asyncio.get_running_loop()
-
-    async def delete_runs(erased: Erasure) -> None:
-        for key in erased.runs:
-            with suppress(RunNotFoundError):
-                await service.do(service.deletion.run(space, key))
-        service.answers.drop()
-
-    def work(collection: Collection) -> Erasure:
-        erased = collection.erase(
-            id_,
-            reason=wish.reason,
-            before=lambda planned: asyncio.run_coroutine_threadsafe(delete_runs(planned), loop).result(),
-        )
-        drop_index(service.questions.folder, collection.id)
-        return erased
-
-    done = await ask(asked, "owner", work, is_long=True)
-    service.audit(asked.caller, "collection-erasure", collection=named(asked), documents=done.documents)
-    return json_reply(done)
-
-
 async def list_statements(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "subject", "predicate", "object", "document", "evidence", "limit", "after")
-    limit = limit_of(query)
+    limit = page_limit(query)
     evidence = whole_number(query.get("evidence"), name="evidence", default=3, most=1000)
     after = text_of(query.get("after")) or "0:0"
     number, _, place = after.partition(":")
@@ -166,53 +167,6 @@ async def list_contradictions(asked: Asked) -> ASGIApp:
     return json_reply(await read(asked, page))
 
 
-async def decide(asked: Asked) -> ASGIApp:
-    query_of(asked.request)
-    wish = msgspec.json.decode(asked.body, type=NewDecision)
-    a, b = text_of(wish.a), text_of(wish.b)
-    done = await ask(asked, "curator", lambda one: one.decide(wish.verdict, a, b, reason=text_of(wish.reason)))
-    asked.service.audit(
-        asked.caller, "collection-decision", reason=wish.reason, collection=named(asked), decision=done.id
-    )
-    return json_reply(done, status=201)
-
-
-async def list_decisions(asked: Asked) -> ASGIApp:
-    query = query_of(asked.request, "undone", "limit", "after")
-    limit, undone = limit_of(query), flag(query.get("undone"), name="undone")
-    before = text_of(query.get("after"))
-    found = await ask(asked, "reader", lambda one: one.decisions(undone=undone, before=before))
-    more = found[limit - 1].id if len(found) > limit else None
-    return json_reply(DecisionPage(decisions=tuple(found[:limit]), next=more))
-
-
-async def undo_decision(asked: Asked) -> ASGIApp:
-    query_of(asked.request)
-    id_ = text_of(asked.request.path_params["decision"])
-    done = await ask(asked, "curator", lambda one: one.undo(id_))
-    asked.service.audit(asked.caller, "collection-decision-undone", collection=named(asked), decision=id_)
-    return json_reply(done)
-
-
-def _numbered(
-    query: dict[str, str], found: Callable[[Reader], Any], page: Callable[[tuple[Any, ...], str | None], T]
-) -> Callable[[Reader], T]:
-    """A page of something that is made on the way: `after` is how many came before."""
-    limit = limit_of(query)
-    start = whole_number(query.get("after"), name="after", default=0)
-
-    def work(reader: Reader) -> T:
-        shown = tuple(islice(found(reader), start, start + limit + 1))
-        return page(shown[:limit], str(start + limit) if len(shown) > limit else None)
-
-    return work
-
-
-_BEGINNING = 4
-_MOST_OPENED = 20
-_LONGEST_ID = 255
-
-
 async def get_graph(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "around", "limit")
     limit = whole_number(query.get("limit"), name="limit", default=40, least=1, most=200)
@@ -236,6 +190,21 @@ async def get_outline(asked: Asked) -> ASGIApp:
     return json_reply(await asked.slowly(lambda: outline_of(collection.ontology)))
 
 
+def _numbered(
+    query: dict[str, str], found: Callable[[Reader], Any], page: Callable[[tuple[Any, ...], str | None], T]
+) -> Callable[[Reader], T]:
+    """A page of something that is made on the way: `after` is how many came before."""
+    limit = page_limit(query)
+    start = whole_number(query.get("after"), name="after", default=0)
+
+    def work(reader: Reader) -> T:
+        shown = tuple(islice(found(reader), start, start + limit + 1))
+        return page(shown[:limit], str(start + limit) if len(shown) > limit else None)
+
+    return work
+
+
+_ID = Parameter(name="id", place="path", required=True, description="Its id or its name.", example="press")
 _THING = EntityInfo(
     id="anna-stone-0a1b2c3d4e5f6071",
     iri="urn:sameas:anna-stone-0a1b2c3d4e5f6071",
@@ -243,53 +212,75 @@ _THING = EntityInfo(
     types=(f"{examples.IRI}#Person",),
 )
 _OUTLINE = Outline(iri=examples.IRI, classes=(ClassOutline(iri=f"{examples.IRI}#Person", label="person"),))
-
-_ENTITY = EntityInfo(
-    id="acme-d869c948213923d6", iri="urn:sameas:acme-d869c948213923d6", name="Acme", documents=2,
-    types=("https://example.org/company#Company",),
-)  # fmt: skip
-
-_DECISION = Decision(
-    id=EXAMPLE_ID, verdict="same", a=_ENTITY.id, b=_ENTITY.id, a_name="Acme", b_name="Acme Ltd", by="alice",
-    reason="one register entry", at="2026-01-01T00:00:00.000000Z",
-)  # fmt: skip
-
-
 ROUTES = (
-    route(
+    endpoint(
+        "POST",
+        "/{id}/decisions",
+        decide,
+        "decide",
+        "Decide that two things are the same or different.",
+        Decision,
+        EXAMPLE_DECISION,
+        status=201,
+        body=NewDecision,
+        problems=(400, 404, 409, 413, 422),
+        body_example={"verdict": "same", "a": EXAMPLE_ENTITY.id, "b": "acme-ltd-0", "reason": "one register entry"},
+    ),
+    endpoint(
+        "GET",
+        "/{id}/decisions",
+        list_decisions,
+        "listDecisions",
+        "What was decided, newest first.",
+        DecisionPage,
+        DecisionPage(decisions=(EXAMPLE_DECISION,)),
+        parameters=(Parameter(name="undone", schema={"type": "boolean"}), LIMIT_PARAMETER, AFTER_PARAMETER),
+    ),
+    endpoint(
+        "DELETE",
+        "/{id}/decisions/{decision}",
+        undo_decision,
+        "undoDecision",
+        "Take a decision back.",
+        Decision,
+        EXAMPLE_DECISION,
+        parameters=(part_of_path("decision", EXAMPLE_ID),),
+    ),
+    endpoint(
+        "PUT",
+        "/{id}/known",
+        put_known,
+        "linkKnown",
+        "Link a list of known things, CSV or a graph.",
+        Change,
+        EXAMPLE_CHANGE,
+        body={"type": "string"},
+        body_example="iri,name\nhttps://example.org/1,Acme\n",
+        problems=(400, 404, 413, 422),
+        body_media_types=("text/csv", "text/turtle", "application/octet-stream"),
+        parameters=(Parameter(name="name", required=True, example="companies.csv"),),
+    ),
+    endpoint(
         "GET",
         "/{id}/entities",
         list_entities,
         "listEntities",
         "Things, or those with a name.",
         EntityList,
-        EntityList(entities=(_ENTITY,)),
-        parameters=(Parameter(name="q", example="Acme"), Parameter(name="type"), LIMIT, AFTER),
+        EntityList(entities=(EXAMPLE_ENTITY,)),
+        parameters=(Parameter(name="q", example="Acme"), Parameter(name="type"), LIMIT_PARAMETER, AFTER_PARAMETER),
     ),
-    route(
+    endpoint(
         "GET",
         "/{id}/entities/{entity}",
         get_entity,
         "getEntity",
         "All that is known of one thing.",
         EntityPage,
-        EntityPage(entity=_ENTITY, statements=(), mentioned_by=(), mentions=()),
-        parameters=(path_part("entity", _ENTITY.id),),
+        EntityPage(entity=EXAMPLE_ENTITY, statements=(), mentioned_by=(), mentions=()),
+        parameters=(part_of_path("entity", EXAMPLE_ENTITY.id),),
     ),
-    route(
-        "DELETE",
-        "/{id}/entities/{entity}",
-        erase_entity,
-        "eraseEntity",
-        "Erase a person or thing for good.",
-        Erasure,
-        Erasure(documents=2, claims=3, evidence=5),
-        parameters=(path_part("entity", _ENTITY.id),),
-        body=ErasureWish,
-        body_example={"reason": "asked for"},
-        problems=(400, 404, 409, 413, 422),
-    ),
-    route(
+    endpoint(
         "GET",
         "/{id}/statements",
         list_statements,
@@ -303,11 +294,11 @@ ROUTES = (
             Parameter(name="object"),
             Parameter(name="document"),
             Parameter(name="evidence", schema={"type": "integer", "minimum": 0, "maximum": 1000}),
-            LIMIT,
-            AFTER,
+            LIMIT_PARAMETER,
+            AFTER_PARAMETER,
         ),
     ),
-    route(
+    endpoint(
         "GET",
         "/{id}/pairs",
         list_pairs,
@@ -315,42 +306,9 @@ ROUTES = (
         "Things that may be one, likeliest first.",
         PairPage,
         PairPage(pairs=()),
-        parameters=(LIMIT, AFTER),
+        parameters=(LIMIT_PARAMETER, AFTER_PARAMETER),
     ),
-    route(
-        "POST",
-        "/{id}/decisions",
-        decide,
-        "decide",
-        "Decide that two things are the same or different.",
-        Decision,
-        _DECISION,
-        status=201,
-        body=NewDecision,
-        problems=(400, 404, 409, 413, 422),
-        body_example={"verdict": "same", "a": _ENTITY.id, "b": "acme-ltd-0", "reason": "one register entry"},
-    ),
-    route(
-        "GET",
-        "/{id}/decisions",
-        list_decisions,
-        "listDecisions",
-        "What was decided, newest first.",
-        DecisionPage,
-        DecisionPage(decisions=(_DECISION,)),
-        parameters=(Parameter(name="undone", schema={"type": "boolean"}), LIMIT, AFTER),
-    ),
-    route(
-        "DELETE",
-        "/{id}/decisions/{decision}",
-        undo_decision,
-        "undoDecision",
-        "Take a decision back.",
-        Decision,
-        _DECISION,
-        parameters=(path_part("decision", EXAMPLE_ID),),
-    ),
-    route(
+    endpoint(
         "GET",
         "/{id}/contradictions",
         list_contradictions,
@@ -358,7 +316,7 @@ ROUTES = (
         "What cannot all be true, with both sides.",
         ContradictionPage,
         ContradictionPage(contradictions=()),
-        parameters=(LIMIT, AFTER),
+        parameters=(LIMIT_PARAMETER, AFTER_PARAMETER),
     ),
     Route(
         method="GET",
@@ -368,7 +326,7 @@ ROUTES = (
         tag="collections",
         summary="What some things of a collection are connected with; without ids, the most connected.",
         parameters=(
-            ID,
+            _ID,
             Parameter(name="around", description="Ids of things, with a blank between.", example=_THING.id),
             Parameter(
                 name="limit",
@@ -393,7 +351,7 @@ ROUTES = (
         name="getCollectionOutline",
         tag="collections",
         summary="The classes and properties of a collection's ontology with their names.",
-        parameters=(ID,),
+        parameters=(_ID,),
         replies={200: Reply(description="The outline.", schema=Outline, example=msgspec.to_builtins(_OUTLINE))},
         problems=(400, 403, 404),
     ),
