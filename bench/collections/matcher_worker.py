@@ -73,6 +73,7 @@ def run_dedupe(records, training):
     from importlib.metadata import version
 
     import dedupe
+    import joblib
     from dedupe import variables
 
     def fields(one):
@@ -107,17 +108,25 @@ def run_dedupe(records, training):
     for members in groups.values():
         by_name.setdefault(members[0]["name"].split()[-1], []).append(members[0])
     distinct += [(members[0], members[1]) for members in by_name.values() if len(members) > 1][:100]
-    labelled = io.StringIO(json.dumps({"match": match, "distinct": distinct}, default=_plain))
+    pairs = {"match": [_tupled(pair) for pair in match], "distinct": [_tupled(pair) for pair in distinct]}
+    labelled = io.StringIO(json.dumps(pairs))
     matcher.prepare_training(data, training_file=labelled, sample_size=1500)
-    matcher.train(recall=0.95, index_predicates=False)
+    # Processes of their own would not find the packages.
+    with joblib.parallel_backend("threading"):
+        matcher.train(recall=0.95, index_predicates=False)
     found = {}
     for number, (members, _) in enumerate(matcher.partition(data, 0.5)):
         found.update(dict.fromkeys(members, str(number)))
     return found, version("dedupe")
 
 
-def _plain(value):
-    return {"__class__": "tuple", "__value__": list(value)} if isinstance(value, tuple) else str(value)
+def _tupled(value):
+    """A value as dedupe reads it from a file of training: JSON has no tuples, and lists cannot be looked up."""
+    if isinstance(value, dict):
+        return {name: _tupled(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return {"__class__": "tuple", "__value__": [_tupled(one) for one in value]}
+    return value
 
 
 if __name__ == "__main__":
