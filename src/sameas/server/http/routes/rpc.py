@@ -31,7 +31,7 @@ from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.graph.model import in_memory
 from sameas.extraction.runs.library import RunNotFoundError
 from sameas.extraction.runs.record import SCOPE
-from sameas.extraction.runs.work import completed, hit
+from sameas.extraction.runs.work import cache_hit, completion
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Reply, Route, query_of
 from sameas.server.http.routes.extract import decode_request, wanted
@@ -138,7 +138,7 @@ class Rpc:
         if record is None or record.state.value != "done" or metadata is None or metadata.status != "complete":
             return None
         now = time.time()
-        return hit(metadata, shared=False, now=now), completed(metadata, now=now)
+        return cache_hit(metadata, shared=False, now=now), completion(metadata, now=now)
 
     async def _result(self, payload: Any) -> AsyncIterator[bytes]:
         service, space = self._service, self._caller.space
