@@ -11,6 +11,7 @@ from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
 from sameas.server import bodies, serving
 from sameas.server import service as service_module
+from sameas.server.notices import Notices
 from sameas.server.runs.pending_runs import PendingRun, PendingRuns
 from sameas.server.schemas import ExtractRequest
 from sameas.server.tenants.broadcast import AppendLog
@@ -84,7 +85,7 @@ def test_a_registry_that_could_not_be_read_when_it_was_updated_is_read_before_it
             return await read(chain, number)
 
         monkeypatch.setattr(AppendLog, "read", broken)
-        inner._background_loop.submit(inner._refresh("")).result(5)
+        inner._background_loop.submit(Notices(inner).refresh("")).result(5)
         refused = extract(service, {**WANTED, "text": "Another text by Anna Stone."})
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:store-unavailable")
         monkeypatch.undo()

@@ -7,9 +7,9 @@ answered with another try after a pause, a bounded number of times; `Retry-After
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from random import uniform
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -106,6 +106,24 @@ class Got(msgspec.Struct, frozen=True):
     body: bytes = b""
     retry_after: str = ""
     error: str = ""
+
+
+class Ask(Protocol):
+    """Has a request sent."""
+
+    def __call__(self, send: Send) -> Script[bytes]: ...
+
+
+class Do(Protocol):
+    """Runs a script."""
+
+    def __call__(self, script: Script[T], /) -> T: ...
+
+
+class AsyncDo(Protocol):
+    """Runs a script in a task."""
+
+    def __call__(self, script: Script[T], /) -> Awaitable[T]: ...
 
 
 class Calls:

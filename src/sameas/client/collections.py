@@ -10,14 +10,25 @@ for pair in client.collections.pairs("press"):
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from sameas.client.calls import API, Pause, Send, ServiceError, ServiceUnreachable, decode, documented_as
+from sameas.client.calls import (
+    API,
+    Ask,
+    AsyncDo,
+    Do,
+    Pause,
+    Send,
+    ServiceError,
+    ServiceUnreachable,
+    decode,
+    documented_as,
+)
 from sameas.client.folder_sync import Look, Sending, SyncPlan, summary_of
 from sameas.collections.additions import Summary
 from sameas.collections.erasure import Erasure
@@ -56,10 +67,6 @@ _JSON = {"content-type": "application/json"}
 _LOOK_EVERY = 0.2
 _GONE = 404
 _TOO_LARGE = 413
-
-
-class Ask(Protocol):
-    def __call__(self, send: Send) -> Script[bytes]: ...
 
 
 class CollectionCalls:
@@ -244,14 +251,6 @@ class CollectionCalls:
             if not page.next:
                 return tuple(found)
             after = page.next
-
-
-class Do(Protocol):
-    def __call__(self, script: Script[T], /) -> T: ...
-
-
-class AsyncDo(Protocol):
-    def __call__(self, script: Script[T], /) -> Awaitable[T]: ...
 
 
 class Collections:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,6 +26,9 @@ from sameas.server.bodies import Note
 from sameas.server.schemas import ExtractRequest
 from sameas.server.tenants.access import Caller
 from sameas.server.tenants.workspaces import tenant_of
+
+if TYPE_CHECKING:
+    from sameas.server.runs.preparation import Prepared
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -140,6 +143,13 @@ class ExtractionLog:
             "invocationId": audit.get("invocation_id"),
             "tenant": tenant_of(space),
         }
+
+    @classmethod
+    def of(cls, prepared: Prepared, audit: Mapping[str, Any]) -> ExtractionLog:
+        """The log of a request, which begins here."""
+        log = cls(prepared.space, prepared.key.key, audit)
+        log.requested(asked_for(prepared.request, prepared.key.components.ontology_id))
+        return log
 
     def requested(self, about: Mapping[str, Any]) -> None:
         self._emit("Extraction requested", **about)

@@ -18,12 +18,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sameas.extraction.graph.model import Entity, Relation
+from sameas.extraction.extractors.confidence import least_confidence, sure_part
+from sameas.extraction.graph.model import Entity, Graph, Relation, in_memory
 from sameas.extraction.runs.metadata import RunMetadata
+from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.service import Extraction
+from sameas.identity.key import record_digest
 from sameas.once.async_engine import AsyncEngine
+from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.policy import DAY
-from sameas.once.record import Record, State
+from sameas.once.record import Identity, Record, State
 from sameas.once.store import Query
 from sameas.server.problems import Problem
 
@@ -126,6 +130,22 @@ def done_of(extraction: Extraction, *, min_confidence: float | None = None) -> D
     )
 
 
+def done_of_run(metadata: RunMetadata, graph: Graph, *, min_confidence: float | None, cache_hit: bool = False) -> Done:
+    """The answer to a request whose run has ended, as it lies in its folder."""
+    sure = in_memory(sure_part(graph, least_confidence(metadata.extractor.name, min_confidence)))
+    head, tail = parts(metadata, sure.entities, sure.relations, notes=sure.notes)
+    return Done(
+        metadata.idempotency_key,
+        metadata.status,
+        cache_hit,
+        head,
+        tail,
+        computed_at=metadata.completed_at or "",
+        entities=metadata.entity_count,
+        relations=metadata.relation_count,
+    )
+
+
 def parts(
     metadata: RunMetadata,
     entities: tuple[Entity, ...],
@@ -144,6 +164,16 @@ def parts(
     }
     head = _HEAD % (_encode(metadata.idempotency_key), _encode(entities), _encode(relations))
     return head, b"," + _encode(about)[1:]
+
+
+def replayed(space: str, key: str, seconds: float, *, waited: float = 0.0) -> CallEnded:
+    """What observers are told of a result that came from this process's memory, or from a run that was joined."""
+    return CallEnded(CallStarted(identity_of(space, key), {}), "shared" if waited else "replay", seconds, waited)
+
+
+def identity_of(space: str, key: str) -> Identity:
+    """Under what the record of a run is kept."""
+    return Identity(record_digest(space, SCOPE, key, "content"), space, SCOPE, key)
 
 
 class Answers:

@@ -74,7 +74,7 @@ async def _estimate(service: Service, prepared: Prepared, *, is_known: bool) -> 
         "characters": len(text),
         "extractor": prepared.extractor.name,
     }
-    found = None if is_known else await service.runner.estimate(prepared)
+    found = None if is_known else await service.preparer.estimate(prepared)
     if found is not None:
         return Estimate(
             **known,

@@ -27,16 +27,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sameas.extraction.events.events import Event
-from sameas.extraction.extractors.confidence import least_confidence, sure_part
-from sameas.extraction.graph.model import in_memory
 from sameas.extraction.runs.library import RunNotFoundError
 from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.work import cache_hit, completion
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Reply, Route, query_of
 from sameas.server.http.routes.extract import decode_request, wanted
+from sameas.server.logs import ExtractionLog
 from sameas.server.problems import Problem, problem_of
-from sameas.server.runs.answers import Done, parts
+from sameas.server.runs.answers import Done, done_of_run
 from sameas.server.runs.preparation import Prepared
 from sameas.server.schemas import Call, ExtractRequest, is_run_key
 from sameas.server.service import Service
@@ -151,6 +150,7 @@ class Rpc:
             yield b'"result","result":null}'
             return
         done, ontology_id = run
+        ExtractionLog(space, key, self._caller.audit).hit("result-cache", done.computed_at)
         yield _result_of(done.named(await service.do(service.ontologies.names(tenant_of(space), ontology_id))))
 
     def _read(self, key: str) -> tuple[Done, str] | None:
@@ -160,10 +160,9 @@ class Rpc:
             return None
         if run.metadata.status != "complete":
             return None
-        least = least_confidence(run.metadata.extractor.name, self._service.settings.min_confidence)
-        graph = in_memory(sure_part(run.graph(), least))
-        head, tail = parts(run.metadata, graph.entities, graph.relations, notes=graph.notes)
-        return Done(key, "complete", cache_hit=True, head=head, tail=tail), run.metadata.ontology_id
+        least = self._service.settings.min_confidence
+        done = done_of_run(run.metadata, run.graph(), min_confidence=least, cache_hit=True)
+        return done, run.metadata.ontology_id
 
     async def _cancel(self, payload: Any) -> AsyncIterator[bytes]:
         service, space = self._service, self._caller.space
