@@ -7,7 +7,7 @@ from sameas.extraction.extractors.learning.carrying import OBJECT, SUBJECT, carr
 from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
 from sameas.extraction.extractors.learning.lists import find_lists
 from sameas.extraction.extractors.learning.schema import Property, Schema
-from sameas.extraction.extractors.learning.spans import TokenSpan, find_spans
+from sameas.extraction.extractors.learning.spans import WordSpan, find_spans
 from sameas.extraction.extractors.learning.tokens import tokenize
 from sameas.extraction.extractors.learning.train import learn
 
@@ -70,7 +70,7 @@ def test_what_holds_between_two_members_of_a_list_is_not_carried_over() -> None:
     spans = find_spans(tokens)
     carried = frozenset((name, end) for name in ("knows", "town") for end in (SUBJECT, OBJECT))
 
-    def mention(span: TokenSpan, _: str | None = None) -> LearnedMention:
+    def mention(span: WordSpan, _: str | None = None) -> LearnedMention:
         start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
         return LearnedMention(tokens.text[start:end], start, end)
 

@@ -13,7 +13,7 @@ from itertools import product
 from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
 from sameas.extraction.extractors.learning.examples import Triple
 from sameas.extraction.extractors.learning.lists import Lists
-from sameas.extraction.extractors.learning.spans import TokenSpan
+from sameas.extraction.extractors.learning.spans import WordSpan
 from sameas.extraction.extractors.learning.tokens import Tokens, fold
 
 SUBJECT, OBJECT = "subject", "object"
@@ -78,7 +78,7 @@ def carry(
     carried: Carried,
     *,
     tokens: Tokens,
-    mention: Callable[[TokenSpan, str | None], LearnedMention],
+    mention: Callable[[WordSpan, str | None], LearnedMention],
 ) -> list[LearnedTriple]:
     """The facts, and those that are true of the other members of a list as well.
 
@@ -88,7 +88,7 @@ def carry(
     def place(said: LearnedMention) -> tuple[int, int]:
         return bisect_left(tokens.starts, said.start), bisect_right(tokens.ends, said.end)
 
-    def others(end: str, fact: LearnedTriple, said: LearnedMention) -> tuple[TokenSpan, ...]:
+    def others(end: str, fact: LearnedTriple, said: LearnedMention) -> tuple[WordSpan, ...]:
         return lists.beside(*place(said)) if (fact.property, end) in carried else ()
 
     made = list(facts)
