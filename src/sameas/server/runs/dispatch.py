@@ -122,7 +122,8 @@ class Dispatch:
             waited_for, began = set(self._ends), time.monotonic()
             try:
                 there = {place for place, _ in await asyncio.to_thread(self._pending_runs.places)}
-            except SameasError as trouble:
+            except Exception as trouble:
+                # Whatever it was: nobody else looks.
                 _LOG.warning("which runs have ended cannot be told yet: %s", trouble)
                 continue
             took = time.monotonic() - began
