@@ -358,7 +358,11 @@ def test_a_worker_that_is_told_to_stop_hands_over_what_it_cannot_finish(machines
 
 
 def test_a_message_whose_run_finds_no_objects_is_put_back_and_taken_again(machines, nodes):
-    objects = machines.proxies[-1]
+    is_put_back_and_taken_again(machines)
+
+
+def is_put_back_and_taken_again(machines):
+    objects, nodes = machines.proxies[-1], machines.nodes
     for worker in machines.workers:
         worker.kill()
     text = sentence(78) + " Put back."
@@ -393,7 +397,7 @@ def test_a_short_storm_loses_and_doubles_nothing(machines, nodes):
 
 def test_redis_is_a_broker_too():
     with ExitStack() as stack:
-        machines = Machines(stack, workers=1, broker="redis", settings={})
+        machines = Machines(stack, workers=1, broker="redis", settings={}, with_proxies=True)
         one, other = machines.nodes
         assert one.ask("POST", "/api/v1/extract", request(document(2)))[1]["status"] == "complete"
         assert other.ask("POST", "/api/v1/extract", request(document(2)))[1]["cacheHit"]
@@ -401,6 +405,8 @@ def test_redis_is_a_broker_too():
         report = storm.run()
         assert report.is_clean, report
         assert report.answered == 20
+        machines.model.rescript(ORACLE)
+        is_put_back_and_taken_again(machines)
 
 
 def test_a_broker_without_a_place_for_objects_is_refused_with_what_to_set():
