@@ -29,7 +29,7 @@ from sameas.server.app import App
 from sameas.server.authentication import open_entry
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.server.runs.background_loop import BackgroundLoop
-from sameas.server.runs.runner import TRY_AGAIN
+from sameas.server.runs.takeover import TRY_AGAIN
 from sameas.settings import Settings
 
 _LOG = logging.getLogger("sameas.server")
@@ -102,7 +102,7 @@ class ClusterWorker:
     def _do_run(self, space: str, key: str, *_later: Any, **_later_words: Any) -> None:
         # A later release may say more; what it asks for is in the request, which is left to it if need be.
         try:
-            what = self._wait_for(self._service.do(self._service.runner.work_on(space, key)))
+            what = self._wait_for(self._service.do(self._service.runner.takeover.work_on(space, key)))
         except TRY_AGAIN as trouble:
             self._rest(space, key, trouble)
             return

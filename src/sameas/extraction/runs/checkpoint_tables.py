@@ -118,9 +118,11 @@ class CheckpointTables:
         return True
 
     def used_by(self, key: str) -> Used:
-        """What a run uses, whichever nodes worked at it."""
+        """What a run uses, on all nodes that worked on it."""
         rows = self._database.read("uses", tenant=self._tenant, key=key)
-        checkpoints = frozenset((stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage))
+        checkpoints: frozenset[tuple[StageName, str]] = frozenset(
+            (stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage)
+        )
         calls = frozenset(name for kind, _, name in rows if kind == "call")
         return Used(checkpoints, calls, is_known=bool(rows))
 
