@@ -23,7 +23,7 @@ from sameas.cli.model_options import ModelOptions, check_options
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
-from sameas.cli.summary import Reuse, Row, print_report, print_summary
+from sameas.cli.summary import Reuse, Row, print_reasons, print_report, print_summary
 from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.outputs import DEFAULT_BASE
@@ -137,6 +137,7 @@ def _run_elsewhere(
     rows = asyncio.run(until_terminated(work()))
     if not given.quiet:
         print_summary(rows)
+        print_reasons(rows)
     return worst([row.code for row in rows])
 
 
