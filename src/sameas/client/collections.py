@@ -38,7 +38,7 @@ from sameas.collections.model import (
 from sameas.collections.sync import FolderError
 from sameas.once.script import Script
 from sameas.questions.paths import Connection
-from sameas.server.collection_schemas import (
+from sameas.server.schemas import (
     Accepted,
     CollectionPage,
     ContradictionPage,

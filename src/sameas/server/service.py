@@ -56,10 +56,9 @@ from sameas.server.streams.admissions import Admission, Admissions
 from sameas.server.streams.hub import Hub, Standing
 from sameas.server.streams.journal_mirror import JournalMirrors
 from sameas.server.streams.lines import Line
-from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory
+from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory, WebSessions
 from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
 from sameas.server.tenants.ontologies import Ontologies
-from sameas.server.tenants.web_sessions import WebSessions
 from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
 from sameas.settings import Settings
 from sameas.tenancy.authenticator import Authenticator

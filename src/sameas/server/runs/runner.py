@@ -40,9 +40,9 @@ from sameas.server.runs.models import ALLOWED
 from sameas.server.runs.pending_runs import PendingObjects, PendingRun, PendingRuns
 from sameas.server.runs.preparation import Prepared, asks_model
 from sameas.server.runs.run_budgets import RunBudgets
-from sameas.server.runs.run_queue import SHORT_TEXT, RunQueue
 from sameas.server.runs.takeover import Takeover
 from sameas.server.schemas import ExtractRequest
+from sameas.server.shares import SHORT_TEXT, RunQueue
 from sameas.server.tenants.workspaces import Workspaces, tenant_of
 
 _LOG = logging.getLogger("sameas.server")

@@ -25,12 +25,11 @@ from sameas.questions.paths import Connection
 from sameas.questions.query_text import read_query
 from sameas.questions.search import FoundName
 from sameas.questions.support import Cited
-from sameas.server.collection_schemas import FoundPath, Hits
 from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of, whole_number
 from sameas.server.http.routes.collections import open_for
 from sameas.server.problems import Problem
 from sameas.server.runs.day_accounts import Spent, total
-from sameas.server.schemas import Schema
+from sameas.server.schemas import FoundPath, Hits, Schema
 
 T = TypeVar("T")
 _API = "/api/v1/collections/{id}"
