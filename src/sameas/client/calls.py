@@ -7,7 +7,7 @@ answered with another try after a pause, a bounded number of times; `Retry-After
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from random import uniform
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -60,6 +60,7 @@ class ServiceUnreachable(SameasError):
 
 
 T = TypeVar("T")
+C = TypeVar("C", bound=type)
 
 API = "/api/v1"
 AGAIN = frozenset((429, 502, 503, 504))
@@ -68,6 +69,18 @@ _GONE = 404
 # A redirection is not followed: whoever sends a credential has named where to.
 _NOT_GIVEN = 300
 _JSON = {"content-type": "application/json"}
+
+
+def documented_as(twin: type) -> Callable[[C], C]:
+    """Have `help()` say of the methods of a class for tasks what it says of those of its twin for threads."""
+
+    def document(cls: C) -> C:
+        for name, method in vars(cls).items():
+            if callable(method) and not method.__doc__ and not name.startswith("_"):
+                method.__doc__ = getattr(twin, name).__doc__
+        return cls
+
+    return document
 
 
 class Send(msgspec.Struct, frozen=True):

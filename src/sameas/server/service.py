@@ -323,15 +323,14 @@ class Service:
         if settings.broker and objects is not None:
             self.pending_runs = PendingObjects(objects)
             if not options.is_worker:
+                reader = open_event_reader(settings, on_ended=self._hear_end)
                 self.dispatch = Dispatch(
                     Broker(settings.broker),
                     self.pending_runs,
                     record=self._record,
-                    hears_ends=live is not None,
+                    hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
-                self.mirrors = JournalMirrors(
-                    journal_folders(settings.home), open_event_reader(settings, on_ended=self._hear_end)
-                )
+                self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
         most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
         of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")

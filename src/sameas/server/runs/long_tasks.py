@@ -71,7 +71,7 @@ class Prepare(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     found: TaskResult
 
 
-class Estimate(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class EstimateTask(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """What a model would be asked about a request."""
 
     number: int
@@ -114,7 +114,7 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
-Question: TypeAlias = Describe | Prepare | Estimate | ExtractTask | HelpTask | LookAtModels
+Question: TypeAlias = Describe | Prepare | EstimateTask | ExtractTask | HelpTask | LookAtModels
 Task: TypeAlias = Begin | Question | Cancel
 
 

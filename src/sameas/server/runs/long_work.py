@@ -29,7 +29,7 @@ from sameas.server.runs.long_tasks import (
     Begin,
     Cancel,
     Describe,
-    Estimate,
+    EstimateTask,
     Extracted,
     ExtractTask,
     HelpTask,
@@ -95,7 +95,7 @@ class LongWork:
         """What a model would be asked about a request."""
         request, found = prepared.request, TaskResult.of(prepared.found)
         answer = await self._for(request).ask(
-            lambda number: Estimate(number=number, space=prepared.space, request=request, found=found)
+            lambda number: EstimateTask(number=number, space=prepared.space, request=request, found=found)
         )
         return answer.estimated
 

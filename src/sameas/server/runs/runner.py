@@ -19,8 +19,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
 from sameas.cluster.broker import Priority
+from sameas.extraction.runs.folder import RunDamagedError
 from sameas.extraction.runs.metadata import RunMetadata, instant
-from sameas.extraction.runs.record import SCOPE
+from sameas.extraction.runs.record import SCOPE, RunSummary
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import Superseded
 from sameas.once.observe import CallEnded, CallStarted, Event
@@ -30,7 +31,7 @@ from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory
 from sameas.server.logs import ExtractionLog, asked_for
 from sameas.server.problems import Problem
-from sameas.server.runs.answers import Done, done_of, done_of_run, identity_of, replayed
+from sameas.server.runs.answers import Done, EndedRuns, cancelled, done_of, identity_of, replayed
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent
 from sameas.server.runs.dispatch import Dispatch
 from sameas.server.runs.helpers import Helpers
@@ -38,7 +39,7 @@ from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.long_work import LongWork, Preparer, Suspects, holder_of
 from sameas.server.runs.models import ALLOWED
 from sameas.server.runs.pending_runs import PendingObjects, PendingRun, PendingRuns
-from sameas.server.runs.preparation import Prepared, asks_model
+from sameas.server.runs.preparation import LONG_TEXT, Prepared, asks_model
 from sameas.server.runs.run_budgets import RunBudgets
 from sameas.server.runs.takeover import Takeover
 from sameas.server.schemas import ExtractRequest
@@ -106,9 +107,16 @@ class Runner:
         )
         # What was promised, and is begun by nobody's request.
         self.takeover = Takeover(
-            self, pending_runs, dispatch=dispatch, body_memory=body_memory, lease=lease, clock=clock
+            self,
+            pending_runs,
+            dispatch=dispatch,
+            is_worker=is_worker,
+            body_memory=body_memory,
+            lease=lease,
+            clock=clock,
         )
         self._rollout = rollout
+        self._ended_runs = EndedRuns(workspaces, min_confidence=min_confidence)
         self._min_confidence = min_confidence
         self._observe = observe
         self._clock = clock
@@ -202,7 +210,7 @@ class Runner:
                     raise
             except asyncio.CancelledError:
                 if task.cancelled():
-                    raise _cancelled() from None
+                    raise cancelled() from None
                 raise
 
     async def _put_aside(self, prepared: Prepared) -> Record | None:
@@ -347,39 +355,33 @@ class Runner:
         await self._preparer.present(space, prepared.request)
         self._written[space, key].set()
         await self._workspaces.note(space)
-        await dispatch.send(space, key, priority=priority)
         for _ in range(_SENT_AT_MOST):
-            await dispatch.wait(space, key)
-            record = await self.record(space, key)
-            if record is not None and record.state is State.DONE:
-                done: Done | None = (await self._extract(prepared, audit, None))._replace(cache_hit=False)
-            else:
-                done = await asyncio.to_thread(self._ended_in_part, space, key)
+            await dispatch.do(space, key, priority=priority)
+            done = await self._result(prepared, audit)
             if done is not None:
                 break
             if (space, key) in self._unwanted:
-                raise _cancelled()
+                raise cancelled()
             # It was taken back by nobody and did not begin: it is written down and sent again.
             await self._preparer.present(space, prepared.request)
             await self._promise(prepared, audit)
-            await dispatch.send(space, key, priority=priority)
         else:
             raise Problem(409, "run-overtaken", "the run ended before it began; extract again to have it done")
         return done.named(await self._preparer.names(prepared))
 
-    def _ended_in_part(self, space: str, key: str) -> Done | None:
-        """What is there of a run that has ended elsewhere without a whole result; None if it has not begun."""
-        runs = self._workspaces.get(space).runs
-        runs.refresh(key)
-        metadata = runs.at(key).peek()
-        if metadata is None or metadata.is_under_way:
-            return None
-        if metadata.outcome == "CANCELLED":
-            raise _cancelled()
-        if metadata.status == "failed":
-            said = metadata.errors[-1].message if metadata.errors else "the run failed"
-            raise Problem(500, "run-failed", said)
-        return done_of_run(metadata, runs.at(key).graph(metadata), min_confidence=self._min_confidence)
+    async def _result(self, prepared: Prepared, audit: Mapping[str, Any]) -> Done | None:
+        """What came of a run that has ended elsewhere; None if it has not begun."""
+        space, key = prepared.space, prepared.key.key
+        record = await self.record(space, key)
+        summary = None if record is None else RunSummary.in_record(record)
+        if summary is None:
+            return await asyncio.to_thread(self._ended_runs.in_part, space, key)
+        if len(prepared.request.text) <= LONG_TEXT:
+            try:
+                return await asyncio.to_thread(self._ended_runs.whole, space, key, summary)
+            except RunDamagedError as damage:
+                _LOG.warning("the result of the run %s is asked for as by anybody: %s", key, damage)
+        return (await self._extract(prepared, audit, None))._replace(cache_hit=False)
 
     async def end(self, space: str, key: str, reserved: Reserved | None) -> None:
         """Take back a promise, and count what its run has spent."""
@@ -448,7 +450,7 @@ class Runner:
             return known.reserved
         if self._is_worker and not is_promised:
             # It was cancelled after this worker was told of it.
-            raise _cancelled()
+            raise cancelled()
         reserved = await self.budgets.begin(prepared)
         if is_promised:
             # Another release wrote it, and can read it.
@@ -490,10 +492,6 @@ class Runner:
             self._failures[place] = f"{type(error).__name__}: {error}"
             while len(self._failures) > _FAILURES_KEPT:
                 self._failures.popitem(last=False)
-
-
-def _cancelled() -> Problem:
-    return Problem(409, "run-cancelled", "the run was cancelled; extract again to go on with it")
 
 
 def _us() -> str:

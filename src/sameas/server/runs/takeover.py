@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from sameas.once.errors import StoreUnavailable
 from sameas.once.record import State
 from sameas.server.bodies import BodyMemory
 from sameas.server.problems import Problem
@@ -27,6 +28,8 @@ _LOG = logging.getLogger("sameas.server")
 _LONGEST_REST = 60.0
 # The ontology is gone, or another one by now. What this process alone cannot do is left for one that can.
 _OVERTAKEN = (404, 409)
+# The store or the disk was away, which says nothing about the work.
+TRY_AGAIN = (StoreUnavailable, OSError)
 
 
 class _Rest(NamedTuple):
@@ -48,6 +51,7 @@ class Takeover:
         pending_runs: PendingRuns | PendingObjects,
         *,
         dispatch: Dispatch | None,
+        is_worker: bool,
         body_memory: BodyMemory,
         lease: float,
         clock: Callable[[], float] = time.time,
@@ -55,6 +59,7 @@ class Takeover:
         self._runner = runner
         self._pending_runs = pending_runs
         self._dispatch = dispatch
+        self._is_worker = is_worker
         self._body_memory = body_memory
         self._lease = lease
         self._clock = clock
@@ -104,7 +109,9 @@ class Takeover:
         return begun
 
     async def work_on(self, space: str, key: str) -> str:
-        """Do a run that was sent to this worker, to its end; says what became of it."""
+        """Do a run that was sent to this worker, to its end; says what became of it. One of `TRY_AGAIN` is raised where
+        a store or a disk ended it.
+        """
         if self._runner.is_running(space, key):
             return "is done here already"
         pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
@@ -116,6 +123,8 @@ class Takeover:
         if task is None:
             return "could not be taken up"
         await asyncio.wait({task})
+        if not task.cancelled() and isinstance(error := task.exception(), TRY_AGAIN):
+            raise error
         return "has ended"
 
     async def _is_held(self, space: str, key: str) -> bool:
@@ -128,6 +137,8 @@ class Takeover:
         try:
             prepared = await self._runner.prepare(space, pending_run.request)
         except Exception as trouble:
+            if self._is_worker and isinstance(trouble, TRY_AGAIN):
+                raise
             # Whatever is wrong with one promise must not keep a server from starting, or from the others.
             _LOG.warning("the promised run %s cannot be taken up: %s", key, trouble)
             if isinstance(trouble, Problem) and trouble.status in _OVERTAKEN:
