@@ -94,7 +94,7 @@ def _may_mean_both(near: Atom, far: Atom) -> bool:
         case "acronym" | "none":
             return len(near.name) < len(far.name)
         case _:
-            return near.nodes <= far.nodes
+            return near.magnitude <= far.magnitude
 
 
 class _Groups:

@@ -110,7 +110,6 @@ class Runner:
             self,
             pending_runs,
             dispatch=dispatch,
-            is_worker=is_worker,
             body_memory=body_memory,
             lease=lease,
             clock=clock,

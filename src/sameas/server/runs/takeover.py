@@ -28,7 +28,7 @@ _LOG = logging.getLogger("sameas.server")
 _LONGEST_REST = 60.0
 # The ontology is gone, or another one by now. What this process alone cannot do is left for one that can.
 _OVERTAKEN = (404, 409)
-# The store or the disk was away, which says nothing about the work.
+# A store or a disk is away: it says nothing about the work.
 TRY_AGAIN = (StoreUnavailable, OSError)
 
 
@@ -51,7 +51,6 @@ class Takeover:
         pending_runs: PendingRuns | PendingObjects,
         *,
         dispatch: Dispatch | None,
-        is_worker: bool,
         body_memory: BodyMemory,
         lease: float,
         clock: Callable[[], float] = time.time,
@@ -59,7 +58,6 @@ class Takeover:
         self._runner = runner
         self._pending_runs = pending_runs
         self._dispatch = dispatch
-        self._is_worker = is_worker
         self._body_memory = body_memory
         self._lease = lease
         self._clock = clock
@@ -119,7 +117,7 @@ class Takeover:
             return "was not waiting any longer"
         if await self._is_held(space, key):
             return "is held by another"
-        task = await self._take_up(pending_run)
+        task = await self._take_up(pending_run, raises=TRY_AGAIN)
         if task is None:
             return "could not be taken up"
         await asyncio.wait({task})
@@ -131,14 +129,16 @@ class Takeover:
         record = await self._runner.record(space, key)
         return record is not None and record.state is State.HELD and record.lease_until / 1e6 > self._clock()
 
-    async def _take_up(self, pending_run: PendingRun) -> asyncio.Task[object] | None:
-        """The run as it goes on; None where it cannot or need not."""
+    async def _take_up(
+        self, pending_run: PendingRun, *, raises: tuple[type[Exception], ...] = ()
+    ) -> asyncio.Task[object] | None:
+        """The run as it goes on; None if it cannot or need not go on. Errors of `raises` are the caller's."""
         space, key = pending_run.tenant, pending_run.key
         try:
             prepared = await self._runner.prepare(space, pending_run.request)
+        except raises:
+            raise
         except Exception as trouble:
-            if self._is_worker and isinstance(trouble, TRY_AGAIN):
-                raise
             # Whatever is wrong with one promise must not keep a server from starting, or from the others.
             _LOG.warning("the promised run %s cannot be taken up: %s", key, trouble)
             if isinstance(trouble, Problem) and trouble.status in _OVERTAKEN:
