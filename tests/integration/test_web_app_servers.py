@@ -16,8 +16,8 @@ import pytest
 from sameas.cli.prompted import examples_from
 from sameas.identity.normalize import normalize_context
 from sameas.ontology.load import load_ontology
-from sameas.server.authentication import open_entry
-from sameas.server.tenants.web_sessions import COOKIE
+from sameas.server.app import open_entry
+from sameas.server.tenants.access import COOKIE
 from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.integration.test_service_processes import SERVERS, SLOW_REQUEST, _answers, _until

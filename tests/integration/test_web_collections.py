@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import expect
 
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.tenancy.directory import open_tables
 from tests.integration.test_service_tenants import _enrol
 from tests.integration.test_web_console import looked_at

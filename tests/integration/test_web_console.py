@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from bench.web_demo import hold_key
 from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.record import Identity
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.server.runs.hourly_counts import HourlyCounts
 from sameas.tenancy.directory import open_tables
 from tests.integration.model_path import ORACLE, document

@@ -16,7 +16,7 @@ from sameas.identity.scope import ScopeError
 from sameas.server.http.route import Asked, Reply, Route, json_reply, query_of
 from sameas.server.problems import Problem
 from sameas.server.schemas import Answer, Schema
-from sameas.server.tenants.web_sessions import set_cookie
+from sameas.server.tenants.access import set_cookie
 from sameas.settings import SINGLE
 
 _UNAUTHENTICATED = 401
