@@ -18,8 +18,8 @@ from sameas.cli.spending import prices_line, what_helps
 from sameas.extraction.evaluation.prompted import Evaluation, ModelRow, shots_of, table
 from sameas.extraction.extractors.learning.corpus import Part
 from sameas.llm.account import RateLimits
-from sameas.llm.accounts import AccountLimiters
 from sameas.llm.budget import SpendingLimit
+from sameas.llm.limiter import AccountLimiters
 from sameas.settings import load_settings
 
 

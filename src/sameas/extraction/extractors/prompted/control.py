@@ -18,7 +18,7 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import CallMemo
 from sameas.llm.signals import Listener
-from sameas.llm.tries import Backoff
+from sameas.llm.supervisor import Backoff
 
 _ENTITIES, _RELATIONS, _GROUNDING = "entity_extraction", "relation_extraction", "grounding"
 

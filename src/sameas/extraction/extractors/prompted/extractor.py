@@ -26,7 +26,7 @@ from sameas.extraction.text.chunking import Chunk
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Model
 from sameas.llm.supervisor import RequestSupervisor
-from sameas.llm.usage import Count
+from sameas.llm.tokens import Count
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 
