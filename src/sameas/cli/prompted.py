@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.model_options import ModelOptions
+from sameas.cli.extract_options import ModelOptions
 from sameas.cli.service import open_configured
 from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.llm.account import RateLimits
