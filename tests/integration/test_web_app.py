@@ -116,6 +116,20 @@ def test_a_newcomer_goes_from_an_empty_page_to_a_downloaded_graph(browser, servi
         assert "company#worksFor" in graph
 
 
+def test_the_example_is_three_clicks_away_from_a_graph(browser, tmp_path):
+    with running(tmp_path) as fresh, open_page(browser, fresh.url) as page:
+        page.get_by_role("button", name="Try the example").click()
+        page.get_by_text("The ontology example-company is registered.").wait_for()
+        page.get_by_text("no call of a model, no cost").wait_for()
+        page.get_by_role("button", name="Extract the graph").click()
+        page.get_by_role("heading", name="story.txt").wait_for()
+        page.locator("mark", has_text="Nordlicht Speicher").first.click()
+        page.get_by_role("heading", name="Nordlicht Speicher").wait_for()
+        page.get_by_role("link", name="Studio").click()
+        # The same work again is known before it is asked for.
+        page.get_by_text("This was extracted before").wait_for()
+
+
 def drop(page, files):
     """Files from outside, let go over the page."""
     given = [[name, base64.b64encode(data).decode()] for name, data in files.items()]
@@ -364,7 +378,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         # What the ontology does not allow is refused, with the reason.
         page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Anna Stone").click()
-        page.get_by_role("button", name="Another class").click()
+        page.get_by_role("button", name="Change class").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("combobox", name="Class").select_option(label="city")
         dialog.get_by_role("button", name="Change the class").click()
@@ -587,6 +601,27 @@ def test_things_are_merged_split_and_corrected(browser, service):
         page.get_by_text("Corrected.").wait_for()
         page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="Anna Stone works for Acme GmbH").wait_for()
+        # 北京大学 stands apart again; it is given a class that the ontology allows, and has its own back.
+        page.get_by_role("tab", name="Entities").click()
+        beijing = page.locator("[data-entity]", has_text="北京大学")
+        beijing.click()
+        page.get_by_role("button", name="Change class").click()
+        dialog.get_by_role("combobox", name="Class").select_option(label="company")
+        dialog.get_by_role("button", name="Change the class").click()
+        page.get_by_text("Class changed.").wait_for()
+        page.get_by_role("tab", name="Entities").click()
+        beijing.locator(".item-note", has_text="company").wait_for()
+        page.get_by_role("tab", name=re.compile("^Decisions")).click()
+        # The last decision first: the class, the correction, the split; then all of them is undone.
+        for _ in range(4):
+            undone = page.locator(".decisions li.undone").count()
+            page.locator(".decisions li:not(.undone)").first.get_by_role("button", name="Undo").click()
+            page.wait_for_function(
+                "before => document.querySelectorAll('.decisions li.undone').length === before + 1", arg=undone
+            )
+        page.get_by_role("tab", name="Entities").click()
+        beijing.locator(".item-note", has_text="university").wait_for()
+        assert beijing.count() == 1
 
 
 def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
@@ -697,7 +732,7 @@ def test_every_dialog_of_a_run_is_for_everybody(browser, service, scheme):
     opened = {
         "Download": show(service, key),
         "Correct": show(service, key, min=0, s="r:1", tab="selection"),
-        "Another class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Change class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Merge": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Split": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Add it after all": show(service, key, min=0, s="x:0", tab="selection"),
@@ -791,6 +826,37 @@ def test_what_is_chosen_has_its_relations_named_in_the_graph(browser, service):
         page.wait_for_function(f"before => ({names})() >= before + 2", arg=before)
 
 
+def test_details_begin_at_their_heading_however_far_down_one_has_chosen(browser, service):
+    text = " ".join(f"Anna{number} Stone works for Acme{number} Ltd." for number in range(40))
+    key = service.client.post("/api/v1/extract", json={"text": text, "ontologyId": "company"}).json()["idempotencyKey"]
+    with open_page(browser, show(service, key, min=0, tab="entities")) as page:
+        last = page.locator("[data-entity]").last
+        name = last.locator(".item-name").inner_text()
+        last.click()
+        heading = page.locator(".details h2", has_text=name)
+        heading.wait_for()
+        page.wait_for_function(
+            """() => {
+              const panel = document.querySelector(".area-side [role='tabpanel']").getBoundingClientRect();
+              return document.querySelector(".details h2").getBoundingClientRect().top >= panel.top;
+            }"""
+        )
+
+
+def test_tabs_of_a_browser_tell_runs_apart(browser, service):
+    key, other = (extract(service, text=f"Titled {name}. {STORY}", document=name) for name in ("one.txt", "two.txt"))
+    with open_page(browser, show(service, key)) as page:
+        for address, title in (
+            (show(service, key), "one.txt · sameas"),
+            (show(service, other), "two.txt · sameas"),
+            (f"{service.url}/#/runs", "Runs · sameas"),
+            (f"{service.url}/#/runs/{key}/timeline", "Timeline of one.txt · sameas"),
+            (f"{service.url}/#/ontologies/one?id=company", "Companies and their people · sameas"),
+        ):
+            page.goto(address)
+            page.wait_for_function("title => document.title === title", arg=title)
+
+
 def test_controls_of_one_row_are_equally_high(browser, service):
     key = extract(service)
     rows = {
@@ -851,6 +917,37 @@ def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
             page.get_by_role("tab", name="Entities").click()
             page.locator("[data-entity]").first.wait_for()
             assert violations(page) == []
+
+
+def test_names_that_are_one_long_word_do_not_widen_a_page(browser, service):
+    name, ontology, client = "A" * 140 + "😀" + "ب" * 100, "o" * 180, service.client
+    long = TURTLE.replace(b"example/company", b"example/long").replace(b'"person"@en', b'"' + b"Person" * 30 + b'"@en')
+    assert client.put(f"/api/v1/ontologies/{ontology}", content=long).status_code == 201
+    text = f"{'Anna' * 40} Stone works for Acme Ltd. Bob Miller works for {'Very' * 40} GmbH."
+    request = {"text": text, "ontologyId": ontology, "document": name}
+    answer = client.post("/api/v1/extract", json=request, headers={"Idempotency-Key": "k" * 220})
+    key = answer.json()["idempotencyKey"]
+    made = client.post("/api/v1/collections", json={"name": "c" * 120, "ontologyId": ontology}).json()["id"]
+    client.post(f"/api/v1/collections/{made}/documents", json={"documents": [{"name": name, "text": text}]})
+    pages = {
+        f"#/studio/{key}?min=0": "mark",
+        f"#/runs/{key}/timeline": ".stage-table",
+        "#/runs": "tbody tr",
+        f"#/keys/record?key={'k' * 220}": ".record-words",
+        "#/ontologies": "tbody tr",
+        f"#/ontologies/one?id={ontology}": ".stats",
+        f"#/compare?left={key}&right={key}": ".summary",
+        "#/collections": ".collection-card",
+        f"#/collections/{made}": "tbody tr",
+        f"#/collections/{made}/graph": ".things li",
+    }
+    with open_page(browser, service.url) as page:
+        for address, ready in pages.items():
+            page.goto(f"{service.url}/{address}")
+            page.locator(ready).first.wait_for()
+            for width in (360, 1280):
+                page.set_viewport_size({"width": width, "height": 800})
+                assert not is_too_wide(page), (address, width)
 
 
 def test_the_file_of_a_run_opens_without_a_server(browser, service, tmp_path):

@@ -174,6 +174,7 @@ def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
     assert put.is_success
     with open_page(browser, service.url, forgiven=("401",)) as page:
         sign_in(page, one)
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
         text = page.get_by_role("textbox", name="Text", exact=True)
         text.fill("Anna Stone works for Acme Ltd.")
         # The cookie is taken away, as when its time is over; the next request finds out.
@@ -331,6 +332,38 @@ def test_the_command_line_writes_the_page_opens_the_app_and_gives_examples(brows
     assert example.triples
     nothing = subprocess.run(**command(tmp_path, "runs", "examples", "0" * 8), capture_output=True, check=False)
     assert b"no run has a key" in nothing.stderr
+
+
+def test_a_token_or_a_key_is_asked_for_where_either_will_do(browser, tmp_path):
+    (tmp_path / "keys.json").write_bytes(tokens.key_set(tokens.public_jwk("ES256")))
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    directory = TenantDirectory(database)
+    tenant = directory.bootstrap("one", service_id="setup")
+    ctx = normalize_context(service_id="setup", tenant_id=tenant.tenant_id)
+    user = directory.add_user(ctx, "user")
+    key = ApiKeys(database).create(ctx, "key", user_id=user.user_id).token
+    database.close()
+    settings = {
+        "auth": "jwt,api-key",
+        "jwt_issuer": tokens.ISSUER,
+        "jwt_audience": tokens.AUDIENCE,
+        "jwt_keys": str(tmp_path / "keys.json"),
+    }
+    token = tokens.signed("ES256", tenant_id=tenant.tenant_id, sub=user.user_id, roles=[])
+    with (
+        running(tmp_path, entry=open_entry(settings_for(tmp_path, **settings)), **settings) as service,
+        open_page(browser, service.url, forgiven=("401",)) as page,
+    ):
+        kind = page.get_by_role("combobox", name="With")
+        for choice, label, credential in (("jwt", "Token", token), ("api-key", "API key", key)):
+            kind.select_option(choice)
+            assert violations(page) == []
+            page.get_by_label(label, exact=True).fill(credential)
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_role("heading", name="Turn a text into a graph").wait_for()
+            assert user.user_id in page.locator(".person").inner_text()
+            page.get_by_role("button", name="Sign out").click()
+            kind.wait_for()
 
 
 def test_a_session_stands_for_a_token_and_ends_when_its_user_is_disabled(tmp_path):

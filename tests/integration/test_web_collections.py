@@ -168,6 +168,7 @@ def test_the_graph_begins_with_the_most_connected_and_grows_by_choosing(place, p
 def test_a_thing_has_all_facts_with_their_sentences_by_document(place, page):
     go(page, place, f"/entities/{place.thing}")
     expect(page.get_by_role("heading", name="Tidewater Robotics").first).to_be_visible()
+    expect(page).to_have_title("Tidewater Robotics · sameas")
     fact = page.locator(".stated", has_text="Maria Okafor").first
     fact.get_by_role("button").first.click()
     expect(fact.locator("blockquote").first).to_contain_text("Maria Okafor")

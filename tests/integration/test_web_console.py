@@ -335,7 +335,7 @@ def test_two_tenants_see_nothing_of_each_other(console, tmp_path):
                     # Without the role for it nothing can be changed.
                     expect(page.get_by_role("button", name="Forget…")).to_have_count(0)
                 else:
-                    expect(page.get_by_role("alert")).to_contain_text("there is no record")
+                    expect(page.get_by_role("alert")).to_contain_text("There is no record")
                 page.goto("/#/ontologies")
                 expect(page.get_by_role("link", name="Companies and their people")).to_have_count(1 if sees else 0)
                 page.goto("/#/health")

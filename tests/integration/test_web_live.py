@@ -94,6 +94,8 @@ def test_a_run_under_way_is_for_everybody_and_fits_a_telephone(browser, service,
     key = begin(service, hold)
     with open_page(browser, studio(service, key), color_scheme=scheme) as page:
         page.locator("mark").first.wait_for()
+        page.get_by_role("tab", name="Relations").click()
+        page.get_by_text("No relations yet").wait_for()
         assert violations(page) == []
         page.set_viewport_size({"width": 360, "height": 740})
         assert not is_too_wide(page)

@@ -20,7 +20,7 @@ from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sameas.llm.account import Account, Ending, Granted, LocalAccount, RateLimits, Wait
 from sameas.llm.admission import Admission, AskAccount, Call, Decision, GiveBack, Go, Refuse, RunCalls
@@ -34,6 +34,7 @@ from sameas.once.errors import StoreError
 if TYPE_CHECKING:
     from sameas.llm.address import ModelAddress
     from sameas.once.store import Backend
+    from sameas.stores.redis import RedisBackend
 
 # No model answers as often, or says as much, in a minute.
 UNLIMITED = RateLimits(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_000, max_concurrent=1)
@@ -413,4 +414,6 @@ class AccountLimiters:
             return CentralRateLimiterService(limits)
         from sameas.llm.redis_account import RedisAccount
 
-        return CentralRateLimiterService(account=RedisAccount(self._place, limits, account=account))
+        return CentralRateLimiterService(
+            account=RedisAccount(cast("RedisBackend", self._place), limits, account=account)
+        )

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,7 +20,7 @@ from sameas.extraction.events.events import (
     TimeoutWarning,
 )
 
-COMMON = {"event_id": "e", "request_id": "k", "timestamp": 0, "progress": 0.5}
+COMMON: dict[str, Any] = {"event_id": "e", "request_id": "k", "timestamp": 0, "progress": 0.5}
 CHUNK = ChunkCompleted(**COMMON, stage="entity_extraction", chunk_index=0, item_count=3, duration_ms=1, cached=True)
 DONE = StageCompleted(**COMMON, stage="entity_extraction", duration_ms=1500, item_count=12, partial=True)
 WARNING = TimeoutWarning(**COMMON, stage="grounding", limit="soft", timeout_ms=20000, chunk_index=3)

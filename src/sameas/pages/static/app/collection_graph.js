@@ -44,7 +44,7 @@ function EntityPage({ params }) {
   const loaded = useCollection(id);
   const { data, error } = useAsked(() => get(`${base(id)}/entities/${encodeURIComponent(entity)}`), [id, entity]);
   const { terms } = loaded;
-  return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="entity" />
+  return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="entity" title=${data?.entity.name} />
     <${Failure} error=${error} />
     ${!error && !(data && terms) && html`<${Loading} />`}
     ${data && terms && html`

@@ -2,7 +2,7 @@
 // and relations with their sentences.
 import { html, useEffect, useRef, useState } from "./html.js";
 import { download, get, query } from "./api.js";
-import { Badge, Dialog, Failure, Formats, Loading, complain, number, plural, showCurrent, useAsked } from "./components.js";
+import { Badge, Dialog, Failure, Formats, Loading, complain, number, plural, showCurrent, useAsked, useTitle } from "./components.js";
 import { href } from "./router.js";
 import { Evidence, Terms, value } from "./statements.js";
 
@@ -39,10 +39,12 @@ function Downloads({ id, name, onClose }) {
   return html`<${Dialog} title="Download the collection" onClose=${onClose}><${Formats} formats=${FORMATS} isBusy=${busy} onChoose=${fetch} /><//>`;
 }
 
-export function Head({ id, loaded, current, children }) {
+export function Head({ id, loaded, current, title = "", children }) {
   const { collection } = loaded;
   const [downloads, setDownloads] = useState(false);
   const ways = useRef(null);
+  const way = WAYS.find(([path]) => path === current)?.[1];
+  useTitle(title || collection && (way ? `${way}: ${collection.name}` : collection.name));
   useEffect(() => showCurrent(ways.current), [current, Boolean(collection)]);
   if (loaded.error) return html`<h1>This collection cannot be shown</h1><${Failure} error=${loaded.error} /><p><a href="#/collections">All collections</a></p>`;
   if (!collection) return html`<${Loading} />`;

@@ -1,7 +1,7 @@
 // Questions to a collection: SPARQL with its answer as a table or a graph, and a question in words with cited answers.
 import { html, useMemo, useState } from "./html.js";
 import { ask, post, save } from "./api.js";
-import { Empty, Failure, Field, Loading, Notice, number, plural, Table, Tabs } from "./components.js";
+import { duration, Empty, Failure, Field, Loading, Notice, number, plural, Table, Tabs } from "./components.js";
 import { base, Head, place, useCollection } from "./collection_parts.js";
 import { GraphPane } from "./graph_pane.js";
 import { addPage, href, refine } from "./router.js";
@@ -54,9 +54,9 @@ function Results({ id, collection, terms, found }) {
   const name = (iri) => idOf(collection, iri)?.replace(/-[0-9a-f]{16}$/, "").replaceAll("-", " ") ?? terms.label(iri);
   const drawn = useMemo(() => graphOf(found.rows.slice(0, SHOWN), name), [found]);
   const model = { byId: drawn.byId, hue: () => 0, label: (iri) => (iri ? terms.label(iri) : ""), objectName: (relation) => relation.value?.value ?? "" };
-  if (found.yes !== undefined) return html`<${Notice} kind=${found.yes ? "good" : "info"} title=${found.yes ? "Yes" : "No"}>in ${Math.round(found.ms)} ms<//>`;
+  if (found.yes !== undefined) return html`<${Notice} kind=${found.yes ? "good" : "info"} title=${found.yes ? "Yes" : "No"}>in ${duration(found.ms)}<//>`;
   const columns = found.names.map((name, index) => ({ label: name, render: (row) => html`<${Cell} id=${id} collection=${collection} term=${row[index]} terms=${terms} />` }));
-  return html`<section class="stack" aria-label="Answer"><div class="row spread"><p class="muted" role="status">${plural(found.rows.length, "row")} in ${number(Math.round(found.ms))} ms</p>
+  return html`<section class="stack" aria-label="Answer"><div class="row spread"><p class="muted" role="status">${plural(found.rows.length, "row")} in ${duration(found.ms)}</p>
       <button type="button" class="small" onClick=${() => save(csv(found), "answer.csv", "text/csv")}>Download CSV</button></div>
     <${Tabs} label="Answer as" name="answer" tabs=${[{ id: "table", label: "Table" }, { id: "graph", label: "Graph", count: drawn.entities.length }]} current=${shape} onChange=${setShape}>
       ${shape === "table" ? html`<${Table} caption="Rows" columns=${columns} rows=${found.rows.slice(0, SHOWN)} empty="No row fits." />

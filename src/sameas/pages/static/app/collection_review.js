@@ -88,7 +88,7 @@ function Pairs({ params }) {
     ${loaded.terms && html`
       <p class="muted">Pairs that may be one entity, the likeliest first. A decision holds through every later change and can be undone.</p>
       ${pages.loading && !pages.rows.length && html`<${Loading} />`}
-      ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="Nothing is in doubt">What is the same was found, and the rest is clearly apart.<//>`}
+      ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No doubtful pairs">Every two entities are clearly the same or clearly different.<//>`}
       ${pages.rows.map((pair, index) => html`<${PairCard} key=${`${pair.a.id} ${pair.b.id}`} id=${id} pair=${pair} terms=${loaded.terms} mayDecide=${mayDecide} first=${index === 0} onDecided=${again} />`)}
       <${More} pages=${pages} />
       <${Decisions} id=${id} mayDecide=${mayDecide} turn=${turn} onUndone=${again} />`}

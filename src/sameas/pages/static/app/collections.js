@@ -50,7 +50,7 @@ function Collections() {
     <ul class="cards plain">${pages.rows.map((one) => html`<li key=${one.id}><a class="card collection-card" href=${href(place(one.id))}>
       <h2><bdi>${one.name}</bdi></h2><p class="muted small" title=${one.ontologyId}>Ontology ${localName(one.ontologyId)}</p>
       <dl><div><dt>documents</dt><dd>${number(one.documents)}</dd></div><div><dt>entities</dt><dd>${number(one.entities)}</dd></div><div><dt>relations</dt><dd>${number(one.claims)}</dd></div></dl>
-      <p class="row tight"><${Badge} kind="info">${one.role}<//><span class="muted small">since ${when(one.createdAt)}</span></p></a></li>`)}</ul>
+      <p class="row tight"><${Badge} kind="info">${one.role}<//><span class="muted small">since ${when(one.createdAt, "")}</span></p></a></li>`)}</ul>
     <${More} pages=${pages} />
     ${making && html`<${Create} onClose=${() => setMaking(false)} />`}
   </div>`;

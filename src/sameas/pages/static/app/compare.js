@@ -1,7 +1,7 @@
 // Two runs, or two versions of one, side by side as a difference: what only one has, what both have, in numbers and
 // colours. Entities are the same where name and class are; relations where their words are.
 import { html, useMemo, useState } from "./html.js";
-import { get } from "./api.js";
+import { get, query as queryOf } from "./api.js";
 import { Badge, Empty, Failure, Field, Loading, Tabs, number, plural, toggled, useAsked } from "./components.js";
 import { GraphModel } from "./graph_model.js";
 import { Fact } from "./list_pane.js";
@@ -86,7 +86,7 @@ function Result({ parts, isSameText, query }) {
 
 function Compare({ query }) {
   const runs = useAsked(() => get("/api/v1/runs?limit=100"), []);
-  const view = (key, version = "reviewed") => key ? get(`/api/v1/runs/${key}/view?version=${version}`) : null;
+  const view = (key, version = "reviewed") => key ? get(`/api/v1/runs/${encodeURIComponent(key)}/view${queryOf({ version })}`) : null;
   const left = useAsked(() => view(query.left, query.leftVersion), [query.left, query.leftVersion]);
   const right = useAsked(() => view(query.right, query.rightVersion), [query.right, query.rightVersion]);
   const parts = useMemo(() => left.data && right.data && difference(new GraphModel(left.data), new GraphModel(right.data)), [left.data, right.data]);

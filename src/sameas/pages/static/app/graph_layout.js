@@ -78,7 +78,7 @@ export function drawLabels(canvas, scale, nodes, { hot, paint, fits, from, to })
   const size = Math.max(((isWide ? LABEL + 1.5 : LABEL) * paint.letters) / scale, 2.5), gap = 2 / scale, taken = [];
   const isFree = (box) => !taken.some((one) => overlap(one, box));
   const few = nodes.length <= LABELS_UP_TO ? nodes.filter((node) => !node.value) : [];
-  const isClear = (box, own) => few.every((node) => node === own || !overlap(box, discOf(node)));
+  const isClear = (box, own, least = 0) => few.every((node) => node === own || node.size < least || !overlap(box, discOf(node)));
   const wanted = nodes.filter((node) => hot.has(node.id) || fits(node))
     .sort((one, other) => hot.has(other.id) - hot.has(one.id) || other.size - one.size);
   canvas.textAlign = "left";
@@ -94,7 +94,8 @@ export function drawLabels(canvas, scale, nodes, { hot, paint, fits, from, to })
     const places = [[middle, node.y + radius + gap], [middle, node.y - radius - gap - h], [node.x + radius + gap, node.y - h / 2], [node.x - radius - gap - w, node.y - h / 2]]
       .map(([x, y]) => ({ x, y, w, h }))
       .filter((one, at) => at === 0 || (one.x >= from.x && one.x + w <= to.x && one.y >= from.y));
-    const box = places.find((one) => isFree(one) && isClear(one, node)) ?? (chosen || rank < FIRST ? places.find(isFree) : null) ?? (chosen ? places[0] : null);
+    const box = places.find((one) => isFree(one) && isClear(one, node)) 
+      ?? (chosen || rank < FIRST ? places.find((one) => isFree(one) && isClear(one, node, node.size)) : null) ?? (chosen ? places[0] : null);
     if (!box) continue;
     taken.push(box);
     write(canvas, label, box, node.value && !chosen ? paint.muted : paint.text, paint.ground, scale);

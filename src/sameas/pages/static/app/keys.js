@@ -2,7 +2,7 @@
 import { html, useMemo, useState } from "./html.js";
 import { get, post, query } from "./api.js";
 import { Chart, columns, percent, stepOf, STEPS } from "./charts.js";
-import { Badge, Dialog, duration, Failure, Field, Key, Loading, Notice, number, Table, toast, useAsked, when } from "./components.js";
+import { Badge, Dialog, duration, Failure, Field, Key, Loading, Notice, number, Table, toast, useAsked, useTitle, when } from "./components.js";
 import { dayOf, hoursOf, mayChange, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
 import { addPage, go, href, refine } from "./router.js";
 
@@ -83,7 +83,7 @@ const RECORDS = [
   { label: "Status", number: true, render: (one) => one.statusCode ?? "–" },
   { label: "Attempt", number: true, key: "attempt" },
   { label: "Created", render: (one) => when(one.createdAt) },
-  { label: "Kept until", render: (one) => (one.expiresAt ? when(one.expiresAt) : "forgotten") },
+  { label: "Kept until", render: (one) => (one.expiresAt ? when(one.expiresAt) : "it is forgotten") },
 ];
 
 function Keys({ query: now }) {
@@ -121,7 +121,7 @@ function Change({ what, record, onDone, onClose }) {
     }
   };
   const about = what === "release"
-    ? "The holder loses its claim: whatever it still does is refused, and the next request runs the work. Do this where you know that it is dead."
+    ? "The holder loses its claim: whatever it still does is refused, and the next request runs the work. Only do this if you know that it is dead."
     : "The record goes with its result: the next request runs the work again.";
   return html`<${Dialog} title=${what === "release" ? "Release this key" : "Forget this key"} onClose=${onClose}>
     <form class="stack" onSubmit=${change}><p>${about} It is written down with your name and the reason.</p>
@@ -146,6 +146,7 @@ const withTimes = (words) => words.split(INSTANT).map((part, index) => (index % 
 function Record({ query: now }) {
   const { data, error } = useAsked(() => get(`/api/v1/keys/explain${query({ key: now.key, scope: now.scope })}`), [now.key, now.scope]);
   const [change, setChange] = useState(null);
+  useTitle(data?.clientKey);
   const others = error?.body?.keys;
   return html`<div class="page stack"><p class="crumbs"><a href="#/keys">Keys</a> / record</p>
     ${error && html`<h1>${others ? "Several records have this key" : "This record cannot be shown"}</h1><${Failure} error=${error} />`}

@@ -22,12 +22,16 @@ function usePages(list) {
   return [list.slice(0, size), () => setSize(size + PAGE * 5), size];
 }
 
+// Why a list is empty: because of the filters, because the run goes on, or because the text says nothing of the kind.
+const Nothing = ({ model, what, all }) => html`<${Empty}>${all.length ? `No ${what} fit. Remove filters, or lower the confidence.`
+  : model.isUnderWay ? `No ${what} yet: they appear here as they are found.` : `The run found no ${what}.`}<//>`;
+
 export const Confidence = ({ value, from }) => html`<span class="confidence" title=${`Confidence, by ${from === "reviewer" ? "a reviewer" : from === "agreement" ? "the agreement of samples" : from === "model" ? "the model" : "rules"}`}>
   <span class="bar" aria-hidden="true"><span style=${{ inlineSize: `${Math.round(value * 100)}%` }}></span></span>${from === "reviewer" ? "reviewed" : value.toFixed(2)}</span>`;
 
 export function EntityList({ model, entities, chosen, onEntity }) {
   const [page, more, size] = usePages(entities);
-  if (!entities.length) return html`<${Empty}>No entities fit. Take filters away, or lower the confidence.<//>`;
+  if (!entities.length) return html`<${Nothing} model=${model} what="entities" all=${model.entities} />`;
   return html`<ul class="list" aria-label="Entities">${page.map((entity) => html`<li key=${entity.id}>
     <button type="button" class="item" aria-pressed=${chosen === entity.id} onClick=${() => onEntity(entity)} data-entity=${entity.id}>
       <span class=${`dot hue-${model.hue(entity)}`}></span><bdi class="item-name">${entity.name}</bdi>
@@ -40,7 +44,7 @@ export const Fact = ({ model, relation }) => html`<span class="fact"><bdi>${mode
 
 export function RelationList({ model, relations, chosen, onRelation }) {
   const [page, more, size] = usePages(relations);
-  if (!relations.length) return html`<${Empty}>No relations fit. Take filters away, or lower the confidence.<//>`;
+  if (!relations.length) return html`<${Nothing} model=${model} what="relations" all=${model.relations} />`;
   return html`<ul class="list" aria-label="Relations">${page.map((relation) => html`<li key=${relation.number}>
     <button type="button" class="item" aria-pressed=${chosen === relation.number} onClick=${() => onRelation(relation)} data-relation=${relation.number}>
       <${Fact} model=${model} relation=${relation} />

@@ -1,7 +1,7 @@
 // Ontologies: which there are, their versions and results, what changed, and putting a new version with open eyes.
 import { html, useState } from "./html.js";
 import { ask, download, get, query } from "./api.js";
-import { Badge, complain, Dialog, Failure, Field, Key, Loading, localName, Notice, number, plural, Status, Table, toast, Unavailable, useAsked, when } from "./components.js";
+import { Badge, complain, Dialog, Failure, Field, Key, Loading, localName, Notice, number, plural, Status, Table, toast, Unavailable, useAsked, useTitle, when } from "./components.js";
 import { short, Stat, Stats } from "./console_parts.js";
 import { addPage, href, refine } from "./router.js";
 
@@ -116,6 +116,7 @@ function Compared({ id, before, after }) {
 function OneOntology({ query: now }) {
   const { data, error, reload } = useAsked(() => get(`/api/v1/ontology-versions${query({ id: now.id })}`), [now.id]);
   const [updating, setUpdating] = useState(false);
+  useTitle(data && nameOf(data));
   if (error) return html`<${Unavailable} title="This ontology cannot be shown" error=${error}><a href="#/ontologies">All ontologies</a><//>`;
   if (!data) return html`<div class="page"><${Loading} /></div>`;
   const { versions } = data;

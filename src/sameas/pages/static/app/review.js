@@ -9,7 +9,7 @@ import { FactForm, MergeForm, RetypeForm, SplitForm } from "./review_forms.js";
 import { refine } from "./router.js";
 import { readSelection, select } from "./workspace.js";
 
-const SAID = { accept: "Accepted", reject: "Rejected", correct: "Corrected", add: "Added", retype: "Given another class", merge: "Merged", split: "Split", undo: "Undone" };
+const SAID = { accept: "Accepted", reject: "Rejected", correct: "Corrected", add: "Added", retype: "Class changed", merge: "Merged", split: "Split", undo: "Undone" };
 
 // The undecided facts, the least sure first.
 const queueOf = (relations) => relations.filter((relation) => !relation.decided)
@@ -139,7 +139,7 @@ export function useReview({ key, model, query, isOff, onView }) {
     if (isOff) return null;
     if (kind === "relation") return html`<div class="row actions">${button("Accept", () => decideOn("accept", thing), "primary")}
       ${button("Reject", () => decideOn("reject", thing), "danger")}${button("Correct", () => setForm({ kind: "correct", relation: thing }))}</div>`;
-    if (kind === "entity") return html`<div class="row actions">${button("Another class", () => setForm({ kind: "retype", entity: thing }))}
+    if (kind === "entity") return html`<div class="row actions">${button("Change class", () => setForm({ kind: "retype", entity: thing }))}
       ${button("Merge", () => setForm({ kind: "merge", entity: thing }))}${thing.mentions.length > 1 && button("Split", () => setForm({ kind: "split", entity: thing }))}</div>`;
     if (kind === "refused" && thing.predicate && model.text !== null) return html`<div class="row actions">
       ${button("Add it after all", () => setForm({ kind: "add", evidence: evidenceOf(thing), draft: thing }))}</div>`;

@@ -2,7 +2,7 @@
 import { html, useMemo } from "./html.js";
 import { get, query } from "./api.js";
 import { Chart, columns, stepOf, STEPS } from "./charts.js";
-import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, Unavailable, useAsked, when } from "./components.js";
+import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, Unavailable, useAsked, useTitle, when } from "./components.js";
 import { dayOf, hoursOf, money, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
 import { addPage, href, refine } from "./router.js";
 
@@ -108,6 +108,7 @@ const USAGE = [
 function TimelinePage({ params }) {
   const path = `/api/v1/runs/${encodeURIComponent(params.key)}`;
   const { data, error, loading, reload } = useAsked(() => Promise.all([get(path), get(`${path}/timeline`)]), [params.key]);
+  useTitle(data && `Timeline of ${nameOf(data[0])}`);
   if (error) return html`<${Unavailable} title="This run cannot be shown" error=${error}><a href="#/runs">All runs</a><//>`;
   if (!data) return html`<div class="page"><${Loading} /></div>`;
   const [run, told] = data;
@@ -120,8 +121,8 @@ function TimelinePage({ params }) {
       <${Stat} label="Took" value=${duration(run.durationMs) || "–"} hint=${plural(run.attempt, "attempt")} />
       <${Stat} label="Tokens" value=${number(total.inputTokens + total.outputTokens)} hint=${plural(total.calls, "call")} />
       <${Stat} label="Cost" value=${money(total.cost)} />
-      <${Stat} label="From checkpoints" value=${`${number(saved.chunksFromCheckpoints)} of ${number(saved.chunks)}`} hint="chunks" kind="good" />
-      <${Stat} label="Calls saved" value=${number(saved.modelCalls)} hint=${`${number(saved.tokens)} tokens, ${money(saved.cost)}`} kind="good" />
+      <${Stat} label="From checkpoints" value=${`${number(saved.chunksFromCheckpoints)} of ${number(saved.chunks)}`} hint="chunks" kind=${saved.chunksFromCheckpoints ? "good" : ""} />
+      <${Stat} label="Calls saved" value=${number(saved.modelCalls)} hint=${`${number(saved.tokens)} tokens, ${money(saved.cost)}`} kind=${saved.modelCalls ? "good" : ""} />
     <//>
     ${run.errors.length > 0 && run.errors.map((one, index) => html`<div class="notice notice-bad" key=${index}>${one.message}</div>`)}
     <section class="stack"><h2>Stages</h2><${Stages} stages=${told.stages} /></section>

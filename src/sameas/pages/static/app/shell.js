@@ -1,5 +1,5 @@
 // The frame around every page: name, navigation, theme, who is signed in, and the page that the address names.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { Toasts, showCurrent } from "./components.js";
 import { allPages, go, match, navigation, route } from "./router.js";
 import { session, useStore } from "./store.js";
@@ -51,8 +51,9 @@ export function Shell() {
   const first = useRef(true);
   const found = find(path);
   const page = found?.page;
+  // Before the page says what it shows.
+  useLayoutEffect(() => { document.title = page ? `${page.title} · sameas` : "sameas"; }, [path]);
   useEffect(() => {
-    document.title = page ? `${page.title} · sameas` : "sameas";
     if (first.current) first.current = false;
     else main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
