@@ -50,7 +50,7 @@ from sameas.once.errors import (
 )
 
 if TYPE_CHECKING:
-    from sameas.client.errors import ServiceError, ServiceUnreachable
+    from sameas.client.calls import ServiceError, ServiceUnreachable
     from sameas.collections.errors import (
         CollectionError,
         CollectionExistsError,
@@ -167,8 +167,8 @@ _ELSEWHERE = {
     "RunNotFoundError": "extraction.runs.library",
     "RunReplacedError": "extraction.runs.folder",
     "SchemaError": "extraction.extractors.learning.schema",
-    "ServiceError": "client.errors",
-    "ServiceUnreachable": "client.errors",
+    "ServiceError": "client.calls",
+    "ServiceUnreachable": "client.calls",
     "SettingsError": "settings",
     "SpacyUnavailableError": "extraction.extractors.spacy_names",
     "StageTimedOutError": "llm.timeouts",

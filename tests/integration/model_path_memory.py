@@ -95,7 +95,7 @@ class Account:
 
 def measured(few: int, many: int) -> dict[str, float]:
     # As in a long text: the chunks lie in a file from the first one on.
-    stages.ChunkSpool = partial(ChunkSpool, in_memory=1)  # type: ignore[assignment, misc]
+    vars(stages)["ChunkSpool"] = partial(ChunkSpool, in_memory=1)
     account, model = Account(), Silent()
     account.left_behind(few, model)
     gc.freeze()

@@ -692,7 +692,7 @@ with Store(open_backend(url)) as store:
     store.claim_many([request("one"), request("two")])
     stop()
 events = RedisEvents(url)
-events.publish("tenant", "key", 1, [b"line"])
+events.publish("tenant", "key", 1, [b"line"], fence=1)
 events.ended("tenant", "key")
 events._connected().close()
 print(*sorted(kinds))

@@ -46,6 +46,9 @@ _WAITS = {
 }
 
 
+# With these a line of the bar fits 80 columns.
+_BAR, _NAME = 10, 16
+
 _OF_THE_DOCUMENT = frozenset({"budget_spent", "circuit_open"})
 
 
@@ -180,8 +183,8 @@ class BarProgress:
         bar.update(
             self._task,
             completed=self._ended + sum(self._under_way.values()),
-            description=document if self._documents == 1 else f"{self._ended} of {self._documents}",
-            stage=self._stage if self._documents == 1 else document,
+            description=_short(document) if self._documents == 1 else f"{self._ended} of {self._documents}",
+            stage=self._stage if self._documents == 1 else _short(document),
             counts=f"{self._entities} names, {self._relations} relations",
         )
 
@@ -193,7 +196,7 @@ class BarProgress:
 
             self._bar = RichBar(
                 TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=24),
+                BarColumn(bar_width=_BAR),
                 TextColumn("{task.fields[stage]}", markup=False),
                 TextColumn("{task.fields[counts]}", markup=False, style="cyan"),
                 TimeElapsedColumn(),
@@ -210,6 +213,12 @@ def open_progress(documents: int, *, quiet: bool) -> Progress:
     if quiet:
         return NoProgress()
     return BarProgress(documents) if sys.stderr.isatty() else PlainProgress(documents, stream=sys.stderr)
+
+
+def _short(name: str) -> str:
+    """A name without its middle, where that is needed."""
+    half = (_NAME - 1) // 2
+    return name if len(name) <= _NAME else f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[half - _NAME + 1 :]}"
 
 
 def _words(stage: str) -> str:

@@ -55,6 +55,10 @@ class Driver(Protocol):
 
     def transaction(self, *, writes: bool, durable: bool) -> AbstractContextManager[Work]: ...
 
+    def read(self, sql: str, values: dict[str, Any]) -> list[Row]:
+        """The rows of one statement that changes nothing, in as few round trips as there can be."""
+        ...
+
     def lock_schema(self, work: Work) -> None:
         """Let one process at a time change the tables, until the transaction ends."""
 
@@ -134,6 +138,10 @@ class Database:
         """Read, without waiting for writers."""
         with self._driver.transaction(writes=False, durable=False) as work:
             yield Session(work, self._statements)
+
+    def read(self, name: str, /, **values: Any) -> list[Row]:
+        """The rows of one named statement that changes nothing."""
+        return self._driver.read(self._statements[name], values)
 
     def truncate_log(self) -> None:
         """After a deletion that must leave no trace: empty the log that SQLite keeps beside its file."""

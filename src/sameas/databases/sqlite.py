@@ -54,6 +54,10 @@ class SqliteDriver:
         except sqlite3.DatabaseError as error:
             raise StoreMisconfigured(f"the database {self._path} cannot be used: {error}") from error
 
+    def read(self, sql: str, values: dict[str, Any]) -> list[Row]:
+        with self.transaction(writes=False, durable=False) as work:
+            return work.execute(sql, values)[0]
+
     def lock_schema(self, work: Work) -> None:
         """The write lock of the file is there already."""
 

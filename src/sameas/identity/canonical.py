@@ -335,7 +335,7 @@ def path_step(name: object) -> str:
 
 
 def instant(moment: datetime) -> str:
-    """RFC 3339 with six decimals, in UTC where the moment has a zone."""
+    """RFC 3339 with six decimals, in UTC if the moment has a zone."""
     if moment.tzinfo is None:
         return moment.isoformat(timespec="microseconds")
     try:
@@ -381,7 +381,7 @@ def told_of(told: bytes) -> Any:
 
 
 def quick_form(value: Any) -> bytes | None:
-    """The RFC 8785 form of a value; None where it takes the strict way to make it, or to refuse the value."""
+    """The RFC 8785 form of a value; None if it takes the strict way to make it, or to refuse the value."""
     return None if told_apart(value) is None else quick_form_of_plain(value)
 
 

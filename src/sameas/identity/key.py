@@ -248,7 +248,7 @@ def _named_fingerprint(secret: bytes, forms: Mapping[str, bytes], kind: bytes = 
 
 
 def differing_fields(ours: str, theirs: str) -> list[str]:
-    """The top-level fields in which two fingerprints differ; empty where they were not kept by field."""
+    """The top-level fields in which two fingerprints differ; empty if they were not kept by field."""
     first, second = _fields(ours), _fields(theirs)
     return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 

@@ -82,7 +82,11 @@ class DocumentResult:
 
 
 class Result:
-    """What the documents gave together."""
+    """What the documents gave together.
+
+    Methods raise MissingLibraryError (an ImportError) if they need a library that is not installed, OutputError for an
+    unknown format and ValueError for an unknown table.
+    """
 
     def __init__(self, documents: Sequence[DocumentResult]) -> None:
         self.documents = list(documents)

@@ -247,7 +247,7 @@ class AsyncEngine:
 
     @_documented_by(Engine.forget)
     async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> bool:
-        """Forget the record of a key; its holder, if any, is fenced. False where there was none."""
+        """Forget the record of a key; its holder, if any, is fenced. False if there was none."""
         answers = [
             await self.store.forget(identity)
             for identity in identities_of(scope, key, tenant=tenant, namespace=namespace)

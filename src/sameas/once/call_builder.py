@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
     result_type: Any
     # Instead of a result type: a codec of the caller's own.
     codec: Codec | OutcomeCodec | None
-    # Instead of a payload: its fingerprint, where the caller has computed it.
+    # Instead of a payload: its fingerprint, if the caller has computed it.
     request_fingerprint: str
     # With a key that was computed from content: a function of the one that it had before types had tags.
     former_key: Former | None
@@ -240,6 +240,6 @@ def identity_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace 
 
 
 def identities_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> list[Identity]:
-    """What a key may stand for: one that a caller chose, one computed from content, or both where nobody says."""
+    """What a key may stand for: one that a caller chose, one computed from content, or both if nobody says."""
     namespaces: list[Namespace] = ["client", "content"] if namespace is None else [namespace]
     return [identity_of(scope, key, tenant=tenant, namespace=each) for each in namespaces]

@@ -170,7 +170,7 @@ def nothing_kept(error: Exception) -> Outcome:
 
 
 def why_not_kept(outcome: Outcome) -> str:
-    """Why there is no result; empty where there is one."""
+    """Why there is no result; empty if there is one."""
     # The frame decides, too: a media type may be a caller's own.
     if outcome.media_type != NOT_KEPT or outcome.data[:1] != _SECOND_FRAME:
         return ""
@@ -200,7 +200,7 @@ _FAST: Final = frozenset({dict, list, type(None)})
 
 
 def _fast_json(result: Any) -> tuple[bytes, Any] | None:
-    """A result as JSON, and as it is read again; None where that is not the same, and it must go the strict way.
+    """A result as JSON, and as it is read again; None if that is not the same, and it must go the strict way.
 
     The fast encoder writes more than JSON has types for.
     """

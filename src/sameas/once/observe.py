@@ -46,7 +46,7 @@ class CallStarted(Struct, frozen=True, eq=False):
 class CallEnded(Struct, frozen=True):
     """A call was answered: `how` is fresh, replay, shared or the name of the error.
 
-    `stored` is False where the work was done and the store could not be brought to keep it; `kept` is False where it
+    `stored` is False if the work was done and the store could not be brought to keep it; `kept` is False if it
     keeps that the work is done, and not the result.
     """
 
@@ -75,7 +75,7 @@ class Settled(Struct, frozen=True):
     identity: Identity
     answer: Answer
     seconds: float
-    # Of the lease that was shown; None where none was, as in forget.
+    # Of the lease that was shown; None if none was, as in forget.
     fence: int | None = None
 
 
@@ -112,7 +112,7 @@ class Observer(Protocol):
 
 
 def make_emitter(observers: Sequence[Observer]) -> Emit | None:
-    """One function that tells every observer; None where there is nobody to tell."""
+    """One function that tells every observer; None if there is nobody to tell."""
     if not observers:
         return None
     log = logging.getLogger("sameas")

@@ -73,7 +73,7 @@ class _Over(Exception):
 
 
 async def prune_into(archive: Path, engine: AsyncEngine, *, batch: int) -> int:
-    """Remove what has expired after it was written down; how many. None where another process is at it."""
+    """Remove what has expired after it was written down; how many. None if another process is at it."""
 
     async def turn(_: object) -> None:
         raise _Over(await _write_down_and_prune(engine.store, archive, batch))

@@ -241,7 +241,7 @@ def client_key(stored: str) -> str:
 class ProcessingRecord(Struct, Generic[T], frozen=True):
     """A result and where it came from.
 
-    `completed_at` and `expires_at` are microseconds since 1970, by the store's clock. `stored` is False where the store
+    `completed_at` and `expires_at` are microseconds since 1970, by the store's clock. `stored` is False if the store
     could not be reached to keep the record. `not_kept` says why the work is done and its result could not be kept; then
     `result` is there for the caller whose work it was and None for everybody after. `waited` is for how many seconds
     the caller waited for the same work of somebody else: of a replay 0.0 says that the result was there.

@@ -108,7 +108,7 @@ class TaskListener:
 
 
 def refuse_async(function: Callable[..., Any], instead: str) -> None:
-    """Refuse an async function where nobody would await it."""
+    """Refuse an async function if nobody would await it."""
     if inspect.iscoroutinefunction(function):
         raise TypeError(f"{getattr(function, '__qualname__', function)} is async: {instead}")
 

@@ -138,7 +138,7 @@ class Backend(ABC):
     recalls: ClassVar[bool] = False
 
     def recall(self, request: ClaimRequest) -> Replay | None:
-        """What a claim would be answered with, where the store need not be asked for it."""
+        """What a claim would be answered with, if the store need not be asked for it."""
         return None
 
     @property

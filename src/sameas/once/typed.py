@@ -1,6 +1,6 @@
 """Results of a declared type: an Enum, a dataclass, a msgspec struct, a pydantic model, or something made of them.
 
-They are kept as the JSON of msgspec or pydantic. Where that would not come back as it was (a NaN becomes null), the
+They are kept as the JSON of msgspec or pydantic. If that would not come back as it was (a NaN becomes null), the
 values are tagged instead. A result that is not of its type is told so; it is not called a damaged record.
 
 What is read again is compared with what was written. Python's own values may come back as what the declared type asks
@@ -219,7 +219,7 @@ def _form_of(declared: Any) -> _Form:
         try:
             return form(declared)  # type: ignore[call-arg]
         except Exception as error:
-            # Where both refuse, what the one says that would be asked first is of use.
+            # If both refuse, what the one says that would be asked first is of use.
             if trouble is None or isinstance(trouble, ImportError):
                 trouble = error
     raise NotEncodable(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from sameas.server.runs.extractors import ModelExtractors
+from sameas.server.runs.preparation import ModelExtractors
 from sameas.server.tenants.access import OPERATOR, CaseDirectory
 from sameas.settings import SINGLE, Settings, SettingsError, api_key_secret
 from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator, SingleTenant

@@ -134,7 +134,7 @@ class Pool:
         self.closed = False
 
     def take(self) -> Taken:
-        """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
+        """A connection and its cursor; StoreUnavailable if all are busy for too long, or none can be opened."""
         try:
             taken = self._idle.pop()
         except IndexError:
@@ -222,7 +222,7 @@ class AsyncPool:
         self.closed = False
 
     async def take(self) -> AsyncTaken:
-        """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
+        """A connection and its cursor; StoreUnavailable if all are busy for too long, or none can be opened."""
         if self._free.locked():
             try:
                 async with asyncio.timeout(self._options.timeout):
@@ -308,7 +308,7 @@ class Admission:
 
 
 def refuse_pooled_listening(conninfo: str) -> None:
-    """Raise where nobody would hear a NOTIFY at this address: a pooler there gives sessions from hand to hand."""
+    """Raise if nobody would hear a NOTIFY at this address: a pooler there gives sessions from hand to hand."""
     with _connected(conninfo) as listener:
         for _ in range(_LOOKS):
             process = _process(listener)

@@ -279,7 +279,7 @@ def at_most(longest: str, wished: int | str | None) -> str:
 
 
 def seen(row: Row, request: ClaimRequest) -> Claim | None:
-    """The answer to a claim by the look of the record; None where it may be taken, which a statement has to do."""
+    """The answer to a claim by the look of the record; None if it may be taken, which a statement has to do."""
     _, claim = protocol.claim(record_of(request.identity, row), request, row[-1])
     return None if isinstance(claim, Acquired) else claim
 

@@ -192,7 +192,7 @@ class IdempotentTask(Task):  # type: ignore[misc]
     def outgoing(
         self, headers: Any, idempotency_key: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The headers of a message to this task; refused where it needs a key and there is none."""
+        """The headers of a message to this task; refused if it needs a key and there is none."""
 
         def apart(key: str) -> str:
             if self.key_by != "client":

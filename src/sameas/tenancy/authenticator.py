@@ -28,7 +28,7 @@ class Authenticator(Protocol):
     """Asked at every request."""
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
-        """The principal; None where nothing was shown; Unauthorized where it is not accepted."""
+        """The principal; None if nothing was shown; Unauthorized if it is not accepted."""
 
 
 class BySchemeAuthenticator:
@@ -82,7 +82,7 @@ class SingleTenant:
         return self._principal
 
     def check_bind(self, host: str) -> str:
-        """The address to listen on, refused where others than this machine could reach it."""
+        """The address to listen on, refused if others than this machine could reach it."""
         if self._allow_remote or is_loopback(host):
             return host
         raise ValueError(

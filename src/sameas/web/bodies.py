@@ -79,7 +79,7 @@ def may_be_named(names: Collection[str]) -> bool:
 
 
 def usual_members(body: bytes) -> tuple[Naming, list[bytes]] | None:
-    """The members' names, and canonical bytes of each in their order; None where the body is not of the usual kind."""
+    """The members' names, and canonical bytes of each in their order; None if the body is not of the usual kind."""
     if not body.isascii() or _ODD(body):
         return None
     if len(body) > 2 * _MAX_BRACKETS and body.count(b"{") + body.count(b"[") > _MAX_BRACKETS:

@@ -2,7 +2,7 @@
 
 Starlette, FastAPI, Litestar and Django are known, each by what it puts into the scope or by the object that is wrapped.
 None is imported: whoever uses one has imported it. A path that a known framework has no endpoint for is nobody's (its
-template is empty); where no framework is known, the path is its own template.
+template is empty); if no framework is known, the path is its own template.
 
 Whether a request got as far as its handler is noted, too: what a framework refuses before that was not done, and is not
 kept. A handler is watched where its framework keeps it, by a function around it that notes each entry and changes
@@ -30,8 +30,8 @@ _WATCHED: Final = "__sameas_watched__"
 
 
 class Found(Struct, frozen=True):
-    """An endpoint, if it is known, and the template of its path. `by_path` is False where the host decides too; `host`
-    is the pattern of the host that led there. `known` is False where the template is no framework's own, or is one that
+    """An endpoint, if it is known, and the template of its path. `by_path` is False if the host decides too; `host`
+    is the pattern of the host that led there. `known` is False if the template is no framework's own, or is one that
     cannot be compared with another. `held_by` is what has the handler, and under which name; `unseen` is an application
     of which nothing is known."""
 
@@ -64,7 +64,7 @@ def find_endpoint(app: Any, scope: Scope) -> Found:
 
 
 def unwrapped(app: Any) -> Any:
-    """The application or router of a known framework below other middlewares; None where there is none."""
+    """The application or router of a known framework below other middlewares; None if there is none."""
     for _ in range(_MAX_WRAPPED):
         if app is None or _is(app, "litestar") or _is(app, "django"):
             return app
@@ -264,7 +264,7 @@ ENTRANCE: ContextVar[Entrance | None] = ContextVar("sameas_entrance", default=No
 
 
 def watch(holder: Any, name: str) -> bool:
-    """Note from now on whether what `holder` has under a name is entered; False where that cannot be."""
+    """Note from now on whether what `holder` has under a name is entered; False if that cannot be."""
     handler = getattr(holder, name, None)
     if getattr(handler, _WATCHED, False):
         return True

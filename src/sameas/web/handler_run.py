@@ -2,7 +2,7 @@
 finishes and its result is kept even if the client or the server's task is gone.
 
 Its answer is complete with the last piece of the body, before background tasks; nothing of it is sent before the record
-is accepted, except where the route chose `passthrough`. Then the last piece waits, and the stream is cut off where
+is accepted, except if the route chose `passthrough`. Then the last piece waits, and the stream is cut off where
 another's result was accepted.
 """
 
@@ -120,7 +120,7 @@ class HandlerRun:
         self._settled = False
 
     async def run(self) -> None:
-        """Run it and answer. Where this is cancelled, the handler goes on."""
+        """Run it and answer. If this is cancelled, the handler goes on."""
         loop = asyncio.get_running_loop()
         self._handled: asyncio.Future[None] = loop.create_future()
         handler_run = loop.create_task(self._handle())

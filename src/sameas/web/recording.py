@@ -90,7 +90,7 @@ class Recording:
     def judged(
         self, rule: Rule, request_context: RequestContext, scope: Mapping[str, Any], entrance: Entrance | None
     ) -> KeptResponse | None:
-        """What is kept of it; None where a retry is another matter."""
+        """What is kept of it; None if a retry is another matter."""
         try:
             if not self.is_settled(rule.policy, entrance):
                 return None

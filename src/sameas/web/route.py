@@ -77,7 +77,7 @@ class RoutePolicy:
     keeps: Callable[[int], bool] = settled_statuses
     # Replays go to everybody of the tenant, not only to the principal who asked first.
     shared: bool = False
-    # Whether it may be called by nobody in particular, where there is an authenticator.
+    # Whether it may be called by nobody in particular, if there is an authenticator.
     public: bool = False
     # Whether a request must name a case that its principal may see, and whether it starts a run.
     case_required: bool = False
@@ -130,7 +130,7 @@ class RoutePolicy:
 
 
 def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callable[[E], E]:
-    """Mark an endpoint: `@idempotent(scope="create_order", key="required")`. Where a route is marked, it is for all of
+    """Mark an endpoint: `@idempotent(scope="create_order", key="required")`. If a route is marked, it is for all of
     the endpoint's methods that the policy names."""
     if policy is not None and settings:
         raise TypeError("give a policy or its settings, not both")

@@ -16,7 +16,7 @@ from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
 from sameas.llm.supervisor import RequestSupervisor
-from sameas.llm.timeouts import StageTimedOutError, StageTimeout, StageTimeoutService, within
+from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService, within
 from sameas.llm.tries import Backoff
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
@@ -25,7 +25,7 @@ from tests.unit.extraction.clock import run_jumping
 
 from .calls import ScriptedModel, answer, error, limiter_here, question
 
-STAGE = "entity_extraction"
+STAGE: StageName = "entity_extraction"
 # Three words and an empty schema go in, at most ten tokens come out.
 AT_MOST = 14
 
@@ -449,7 +449,7 @@ def test_a_call_that_a_server_is_always_too_busy_for_fails_in_the_end() -> None:
         asks = (asking.ask(STAGE, question(f"number {number}")) for number in range(100))
         return await asyncio.gather(*asks, return_exceptions=True)
 
-    model.ask = ask  # type: ignore[method-assign]
+    model.ask = ask  # type: ignore[method-assign, assignment]
     assert [type(reply) for reply in run_jumping(go())].count(ModelError) == 1
     assert model.calls == 5
 
@@ -470,7 +470,7 @@ def test_a_question_that_alone_always_fails_is_given_up_after_its_retries() -> N
             raise error("server")
         return answer()
 
-    model.ask = ask  # type: ignore[method-assign]
+    model.ask = ask  # type: ignore[method-assign, assignment]
     failed, replies = run_jumping(go())
     assert failed == 3
     assert [type(reply) for reply in replies].count(ModelError) == 1
@@ -687,7 +687,7 @@ def test_a_former_name_still_works_and_warns() -> None:
 
 
 @pytest.mark.parametrize("words", [{"retries": -1}, {"unserved_retries": -1}])
-def test_settings_that_make_no_sense_are_refused(words: dict[str, int]) -> None:
+def test_settings_that_make_no_sense_are_refused(words: dict[str, Any]) -> None:
     async def go() -> None:
         supervisor(ScriptedModel([answer()]), **words)
 

@@ -5,8 +5,7 @@ import pytest
 from sameas.once.errors import StoreUnavailable
 from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import Identity
-from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Counted, HourlyCounts
-from sameas.server.runs.replay_advice import advise
+from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Counted, HourlyCounts, advise
 from tests.unit.server.house import REQUEST, running
 
 NOON = 1_000_000 * HOUR

@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from sameas.server.http.replies import file_reply
-from sameas.server.http.route import Asked
+from sameas.server.http.route import Asked, file_reply
 from sameas.server.runs.slow_work import SlowWork
 
 pytestmark = pytest.mark.anyio

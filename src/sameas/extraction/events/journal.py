@@ -83,10 +83,13 @@ class NoJournal:
 
 
 class FileJournal:
-    """`events.jsonl` in the folder of a run. Only one process writes; any may read."""
+    """`events.jsonl` of a run's folder. Only one process writes; any may read. Without `forced` nothing is forced to
+    the disk: the journal is told elsewhere.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, forced: bool = True) -> None:
         self._path = path
+        self._forced = forced
         self._lock = threading.Lock()
         self._length = _repair(path)
         self._file: BinaryIO | None = None
@@ -106,7 +109,7 @@ class FileJournal:
                 # The next line begins at the start of one.
                 self._file.truncate(self._file.tell() - written)
                 raise OSError(f"the journal {self._path.name} took only part of a line: is the disk full?")
-            if not is_droppable(event) and not isinstance(event, StageStarted):
+            if self._forced and not is_droppable(event) and not isinstance(event, StageStarted):
                 os.fsync(self._file.fileno())
             self._length += 1
 

@@ -9,7 +9,7 @@ from typing import Any
 
 LEXICON, LEARNED, FITTED, READER = "lexicon", "learned", "fitted", "reader"
 SUFFIX = ".learned"
-LEXICON_VERSION, LEARNED_VERSION, FITTED_VERSION, READER_VERSION = "7", "4", "1", "2"
+LEXICON_VERSION, LEARNED_VERSION, FITTED_VERSION, READER_VERSION = "8", "4", "2", "3"
 _DIGEST = 32
 _LONGEST_MARK = 100
 

@@ -12,9 +12,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from sameas.extraction.graph import stance_words
 from sameas.extraction.graph.model import Claim, Mention, Rejection, RejectionCode
 from sameas.extraction.graph.stance import Stance, claim_stance
 from sameas.extraction.text.chunking import Chunk
+from sameas.extraction.text.document import Span
 from sameas.ontology.index import OntologyIndex, Verdict
 from sameas.ontology.vocabulary import THING, XSD
 
@@ -22,6 +24,7 @@ T = TypeVar("T")
 # "CEO of the Year" is an honour; the year is no thing that has a CEO.
 _OF_THE_YEAR = re.compile(r"\bof\s+the\s+(?:year|month|week|day|decade|century|season)\Z", re.IGNORECASE)
 _LONGEST_LEAD = 20
+_UNTRUE = re.compile("|".join(stance_words.UNTRUE), re.IGNORECASE)
 
 
 class Checked(NamedTuple, Generic[T]):
@@ -121,19 +124,25 @@ class Guard:
         return self._stance(chunk, claim) or (claim.turned() if verdict is Verdict.WRONG_DIRECTION else claim)
 
     def _stance(self, chunk: Chunk, claim: Claim) -> Stance:
-        # What is denied of a yes or no is a no.
-        if claim.object.datatype == XSD + "boolean":
-            return ""
         known = self._index.properties[claim.predicate]
-        words = (label.value for label in (*known.labels, *known.alt_labels))
-        return claim_stance(
-            chunk.text,
-            chunk.sentences,
-            claim.subject.span,
-            claim.object.span,
-            words=words,
-            is_value=claim.object.kind == "literal",
+        words = [label.value for label in (*known.labels, *known.alt_labels)]
+        is_truth = claim.object.datatype == XSD + "boolean"
+        subject, target = claim.subject.span, claim.object.span
+        # The words of a yes or no are those that may deny or doubt it, whether they govern it or come after.
+        others = [Span(target.start, target.start), Span(target.end, target.end)] if is_truth else [target]
+        is_value = claim.object.kind == "literal" and not is_truth
+        stances = (
+            claim_stance(chunk.text, chunk.sentences, subject, other, words=words, is_value=is_value)
+            for other in others
         )
+        stance: Stance = next(filter(None, stances), "")
+        if not is_truth:
+            return stance
+        named = (label.value for label in known.labels)
+        if not stance and _UNTRUE.search(claim.object.text) and not any(map(_UNTRUE.search, named)):
+            stance = "negated"
+        # What is denied of a yes or no is a no.
+        return "" if stance == "negated" and claim.object.value == "false" else stance
 
     def _end(self, chunk: Chunk, mention: Mention, ends: dict[tuple[int, int, str], Mention]) -> Mention | None:
         known = ends.get((mention.start, mention.end, mention.form)) or ends.get((mention.start, mention.end, ""))

@@ -249,7 +249,9 @@ def claim_stance(
     if own:
         inner = re.sub(rf"\b((?:{own})\s+(?:\w+\s+){{0,2}})former\s", r"\1", inner, flags=re.IGNORECASE)
         inner = re.sub(rf"\b(?:{own})\b", " ", inner, flags=re.IGNORECASE)
-    stance = stance_of(_last_clause(lead), inner, _first_clause(trail))
+    # What begins the sentence of the later end governs it, too.
+    governing = inner if first.start < sentence.start else lead
+    stance = stance_of(_last_clause(governing), inner, _first_clause(trail))
     # A former name is one: a property of the past speaks of what is over.
     if stance == "no_longer" and own and _OF_THE_PAST.search(own):
         return ""

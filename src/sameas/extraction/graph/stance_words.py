@@ -5,6 +5,7 @@ Each is a regular expression that ignores case. `BETWEEN` stands between the end
 """
 
 OVER_BETWEEN = (
+    r"\b(?:removed|discontinued|dropped|deprecated|entfernt|supprimé|retirado)\s*:",
     r"['\u2019]s\s+(?:time|tenure|term|reign|stint)\s+as\b",
     r"\b(?:once|previously|in the past|outgoing|departing|predecessor\s+(?:of|as)|the late|vacated|then-\w+)\b",
     (
@@ -38,6 +39,10 @@ OVER_BEFORE = (
     r"\bpredecessor\s+of\b[^;]*\Z",
 )
 OVER_AFTER = (
+    (
+        r"\A(?:\s+(?:has|had|have|then|later|now))*\s+(?:ma(?:de|kes|king)\s+way|gave\s+way|given\s+way|yielded)\b|\A\s+(?:hat|hatte)\b[^,;]*\bPlatz\s+gemacht"
+        r"|\A\s+macht\w*\b[^,;]*\bPlatz\b|\A\s+(?:a|avait)\s+(?:laissé|cédé)\b|\A\s+(?:laisse|cède)\b|\A\s+cedió\b"
+    ),
     r"\bhas\s+since\s+(?:moved|left|closed|died|retired|resigned)\b|\bbefore\s+(?:moving|leaving|resigning|retiring)\b",
     r"\A(?:\s+\w+){0,4}\s+(?:entlassen|zurückgetreten|abberufen|abgesetzt|ausgeschieden)\b",
 )
@@ -110,3 +115,5 @@ HEDGED_AFTER = (
     r"\bit\s+(?:is|was)\s+(?:said|claimed|alleged|rumou?red)\b|\bsubject\s+to\s+\w*\s*(?:approval|consent)\b|\bthe\s+joke\s+went\b",
     r"\b(?:hieß|heißt)\s+es\b|\bdem\s+vernehmen\s+nach\b|\bparaît-il\b|\bal\s+parecer\b",
 )
+# What says no to a property of yes and no without a word of denial.
+UNTRUE = (r"\b(?:closed[-\s]source|proprietary|proprietär\w*|propriétaire|propietari[oa])\b",)

@@ -6,7 +6,7 @@ escaped by the serialiser; an IRI that is not one is an error, never written. A 
 that it can be added to what a run has written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
@@ -65,11 +65,14 @@ def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> N
 class _Terms(Protocol):
     """Makes terms and statements."""
 
-    def node(self, iri: str) -> Any: ...
+    def node(self, iri: str, /) -> Any: ...
 
     def literal(self, text: str, datatype: str = "") -> Any: ...
 
-    def statement(self, subject: Any, predicate: Any, value: Any, *graph: Any) -> Any: ...
+    @property
+    def statement(self) -> Callable[..., Any]:
+        """Makes a statement of subject, predicate and value, in a named graph if that follows."""
+        ...
 
 
 class _QuadTerms:

@@ -91,7 +91,7 @@ class ChunkStage(Protocol[T]):
 
     async def work(self, chunk: Chunk) -> T: ...
 
-    def nothing(self, chunk: Chunk) -> T:
+    def nothing(self, chunk: Chunk, /) -> T:
         """The result for a chunk that could not be done: what is known without it."""
         ...
 

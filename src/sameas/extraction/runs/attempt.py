@@ -131,7 +131,7 @@ class RunAttempt:
         if objects is not None:
             objects.add_mark(mark)
             self._upload = objects.begin(folder, context.fence, is_lost=lambda: context.lost)
-            self._upload.note(self._metadata.to_json())
+            self._upload.note(self._metadata)
 
     @property
     def metadata(self) -> RunMetadata:
@@ -236,7 +236,8 @@ class RunAttempt:
         now = self._clock()
         took = max(0, round((now - seconds_of(self._metadata.started_at)) * 1000))
         self._metadata = replace(self._metadata, completed_at=instant(now), duration_ms=took)
-        if self._upload is not None:
+        # One chunk is nobody else's.
+        if self._upload is not None and self._metadata.chunks != 1:
             self.meter.before = joined(self.meter.before, self._upload.spent_by_helpers())
         self._write()
         self._spending.end()
@@ -261,9 +262,11 @@ class RunAttempt:
         if self._context.lost:
             raise RunReplacedError
         self._metadata = replace(self._metadata, usage=joined(self.meter.before, self.meter.read()))
-        self._folder.write_metadata(self._metadata)
         if self._upload is not None:
-            self._upload.note(self._metadata.to_json())
+            self._upload.note(self._metadata)
+        # Where it is told elsewhere while it goes on, nobody reads it here.
+        if self._upload is None or not self._metadata.is_under_way:
+            self._folder.write_metadata(self._metadata)
         self._spending.begin()
 
 

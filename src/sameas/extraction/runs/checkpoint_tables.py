@@ -57,11 +57,10 @@ class CheckpointTables:
         if time.monotonic() < self._rests_until:
             return None
         try:
-            with self._database.reading() as session:
-                row = session.one("load", tenant=self._tenant, stage=stage, digest=name)
-            if row is None:
+            rows = self._database.read("load", tenant=self._tenant, stage=stage, digest=name)
+            if not rows:
                 return None
-            data, seal, used_at = row
+            data, seal, used_at = rows[0]
             if not isinstance(data, bytes) or seal != seal_of(stage, name, data):
                 return None
             if not isinstance(used_at, int) or not 0 <= self._clock() - used_at / 1000 < _TOUCH_EVERY:
@@ -120,9 +119,10 @@ class CheckpointTables:
 
     def used_by(self, key: str) -> Used:
         """What a run uses, on all nodes that worked on it."""
-        with self._database.reading() as session:
-            rows = session.run("uses", tenant=self._tenant, key=key)
-        checkpoints = frozenset((stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage))
+        rows = self._database.read("uses", tenant=self._tenant, key=key)
+        checkpoints: frozenset[tuple[StageName, str]] = frozenset(
+            (stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage)
+        )
         calls = frozenset(name for kind, _, name in rows if kind == "call")
         return Used(checkpoints, calls, is_known=bool(rows))
 
@@ -132,8 +132,7 @@ class CheckpointTables:
             session.run("forget_uses", tenant=self._tenant, key=key)
 
     def _make_room(self) -> None:
-        with self._database.reading() as session:
-            (used,) = session.run("size", tenant=self._tenant)[0]
+        (used,) = self._database.read("size", tenant=self._tenant)[0]
         if used > self._max_bytes:
             self._write("shrink", keep=int(self._max_bytes * _KEEP))
 

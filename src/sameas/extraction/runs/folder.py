@@ -22,7 +22,7 @@ import msgspec
 from sameas.extraction.events.journal import FileJournal, JournalDamagedError, read_journal
 from sameas.extraction.graph.model import Entity, Graph, KnowledgeGraph, Rejection, Relation
 from sameas.extraction.outputs import Writable
-from sameas.extraction.runs.durable_file import settle_folder, sweep, write_durably, writing
+from sameas.extraction.runs.durable_file import settle_folder, sweep, write_copy, write_durably, writing
 from sameas.extraction.runs.metadata import (
     ARTEFACTS,
     ENTITIES,
@@ -131,10 +131,11 @@ Write: TypeAlias = Callable[[Writable], object]
 
 
 class RunFolder:
-    """The files of one run."""
+    """The files of one run. A copy of objects need not outlive a power cut."""
 
-    def __init__(self, runs: Path, key: str) -> None:
+    def __init__(self, runs: Path, key: str, *, is_copy: bool = False) -> None:
         self.key = key
+        self._is_copy = is_copy
         self.path = runs / key_folder(key)
         self.used_path = runs / USED / key_folder(key)
         self._quarantine = runs / QUARANTINE
@@ -219,7 +220,8 @@ class RunFolder:
         """Make the folder, and clear away what a killed writer left."""
         if not self.path.is_dir():
             self.path.mkdir(parents=True, exist_ok=True)
-            settle_folder(self.path.parent)
+            if not self._is_copy:
+                settle_folder(self.path.parent)
         sweep(self.path)
 
     def open_journal(self, *, anew: bool) -> FileJournal:
@@ -229,6 +231,9 @@ class RunFolder:
             copy.write_bytes(b"")
         else:
             shutil.copyfile(self.journal_path, copy)
+        if self._is_copy:
+            copy.replace(self.journal_path)
+            return FileJournal(self.journal_path, forced=False)
         with copy.open("rb") as file:
             os.fsync(file.fileno())
         copy.replace(self.journal_path)
@@ -242,17 +247,19 @@ class RunFolder:
             raise RunReplacedError
         if not self.exists():
             raise RunReplacedError
-        write_durably(self.path / METADATA, metadata.to_json())
+        write = write_copy if self._is_copy else write_durably
+        write(self.path / METADATA, metadata.to_json())
 
     def write_artefacts(self, contents: Mapping[str, Write]) -> dict[str, FileDigest]:
         """Write the files of a result and give their digests; they count once the metadata lists them."""
         digests = {}
         for name, write in contents.items():
-            with writing(self.path / name, settle=False) as file:
+            with writing(self.path / name, settle=False, forced=not self._is_copy) as file:
                 counted = _Counted(file)
                 write(counted)
             digests[name] = counted.digest()
-        settle_folder(self.path)
+        if not self._is_copy:
+            settle_folder(self.path)
         return digests
 
     def set_aside(self) -> Path | None:

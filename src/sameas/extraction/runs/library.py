@@ -161,8 +161,8 @@ class Runs:
         return "" if self.objects is None else read_place(self.at(key)).partition("/")[0]
 
     def at(self, key: str) -> RunFolder:
-        """The folder of a key, whether it exists or not."""
-        return RunFolder(self._path, key)
+        """The folder of a key, whether it is there or not."""
+        return RunFolder(self._path, key, is_copy=self.objects is not None)
 
     def noting(self, key: str) -> UseNotes:
         """Where a run notes what it uses of the caches."""
@@ -330,14 +330,17 @@ class Runs:
         """
         now = instant(self._clock())
         marked = []
-        for metadata in self.list(ontology=ontology_id):
-            if metadata.ontology_version == new_version or metadata.superseded_at or metadata.is_under_way:
+        for key in self._keys():
+            folder = self.at(key)
+            metadata = folder.peek()
+            if metadata is None or metadata.ontology_id != ontology_id or metadata.ontology_version == new_version:
                 continue
-            folder = self.at(metadata.idempotency_key)
+            if metadata.superseded_at or metadata.is_under_way:
+                continue
             write_durably(folder.path / METADATA, replace(metadata, superseded_at=now).to_json())
-            if self.objects is not None and tell:
-                self.objects.supersede(folder, now)
-            marked.append(folder.key)
+            marked.append(key)
+        if self.objects is not None and tell:
+            self.objects.supersede(ontology_id, version=new_version, at=now)
         return tuple(marked)
 
     def restore(self, key: str) -> RunMetadata | None:

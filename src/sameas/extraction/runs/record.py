@@ -12,6 +12,7 @@ import msgspec
 
 from sameas.extraction.runs.metadata import RunMetadata, RunStatus
 from sameas.once.call_builder import Options
+from sameas.once.codec import codec_for, unpack
 from sameas.once.engine import Engine
 from sameas.once.policy import DAY, HOUR, Policy
 from sameas.once.record import Record, State
@@ -42,6 +43,14 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
             digest=metadata.digest(),
             place=place,
         )
+
+    @classmethod
+    def in_record(cls, record: Record) -> "RunSummary | None":
+        """What a record says was accepted; None where nothing was."""
+        if record.state is not State.DONE or record.outcome is None:
+            return None
+        summary: RunSummary = unpack(record.outcome, codec_for(cls))
+        return summary
 
 
 def run_policy(*, lease: float = 30.0, retention: float | None = 7 * DAY, wait_for: float = HOUR) -> Policy:

@@ -96,9 +96,8 @@ class ResultTables:
             self._log(session, key, ontology_id, "extraction_failed", about, audit)
 
     def load(self, key: str) -> KeptResult | None:
-        """A result that has not expired; None also if its layout is unknown."""
-        with self._database.reading() as session:
-            rows = self._do(session, "load_result", key=key)
+        """A result that has not expired; None also where its layout is not known."""
+        rows = self._read("load_result", key=key)
         if not rows:
             return None
         entities, relations, rejected, graph, metadata = (column.encode() for column in rows[0])
@@ -109,10 +108,8 @@ class ResultTables:
         return KeptResult(decoded, {ENTITIES: entities, RELATIONS: relations, REJECTED: rejected, GRAPH: graph})
 
     def keys(self, prefix: str) -> list[str]:
-        """The keys of results that begin with this prefix."""
-        with self._database.reading() as session:
-            rows = self._do(session, "find_keys", first=prefix, beyond=f"{prefix}\uffff")
-        return [key for (key,) in rows]
+        """The keys of kept results that begin with this."""
+        return [key for (key,) in self._read("find_keys", first=prefix, beyond=f"{prefix}\uffff")]
 
     def log(
         self,
@@ -157,10 +154,8 @@ class ResultTables:
         return removed
 
     def save_ontology(self, ontology_id: str, ontology: Ontology, *, audit: Mapping[str, Any]) -> None:
-        """Save the content of an ontology, unless this version is there."""
-        with self._database.reading() as session:
-            known = self._do(session, "ontology_version", id=ontology_id)
-        if known == [(ontology.version,)]:
+        """Keep the content of an ontology, where this version of it is not there."""
+        if self._read("ontology_version", id=ontology_id) == [(ontology.version,)]:
             return
         about = {"label": ontology.titles[0].value} if ontology.titles else {}
         with self._database.transaction() as session:
@@ -179,6 +174,9 @@ class ResultTables:
         """Delete the content of an ontology, or of one version of it."""
         with self._database.transaction() as session:
             self._do(session, "remove_ontology", id=ontology_id, version=version or "")
+
+    def _read(self, name: str, **values: object) -> list[Row]:
+        return self._database.read(name, tenant=self._tenant, now=instant(self._clock()), **values)
 
     def _do(self, session: Session, name: str, **values: object) -> list[Row]:
         return session.run(name, tenant=self._tenant, now=instant(self._clock()), **values)

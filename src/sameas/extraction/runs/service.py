@@ -383,8 +383,16 @@ class ExtractionService:
         raise RunDamagedError(f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder")
 
     def _replay(self, work: ExtractionWork, summary: RunSummary, *, shared: bool) -> Stored:
-        """The accepted result, checked, from the folder or, if that is gone, from the database."""
-        key, folder = work.plan.key, self._runs.at(work.plan.key)
+        """The accepted result, and a note that it was used."""
+        stored = self.read(work.plan.key, summary)
+        self._note(work, shared=shared)
+        return stored
+
+    def read(self, key: str, summary: RunSummary) -> Stored:
+        """An accepted result, checked, from the folder or, where that is gone, from the database; blocking. Raises
+        `RunDamagedError` where it is not what was accepted.
+        """
+        folder = self._runs.at(key)
         self._runs.refresh(key, place=summary.place)
         if not folder.exists():
             self._runs.restore(key)
@@ -398,7 +406,6 @@ class ExtractionService:
                 # The copy is damaged, and not what it is a copy of.
                 self._runs.refresh(key, place=summary.place, anew=True)
                 stored = self._recent.read(folder, digest=summary.digest)
-        self._note(work, shared=shared)
         return stored
 
     def _at_hand(self, work: ExtractionWork, summary: RunSummary) -> Stored | None:

@@ -160,7 +160,7 @@ def _qualified(error: BaseException) -> str:
 
 
 def _span_context(traceparent: str | None) -> SpanContext | None:
-    """What a stored traceparent stands for; None where it is malformed, since a store's content is not trusted."""
+    """What a stored traceparent stands for; None if it is malformed, since a store's content is not trusted."""
     if traceparent is None:
         return None
     # An empty context to begin with: the current span must not stand in for a traceparent that cannot be read.

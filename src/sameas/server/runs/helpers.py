@@ -135,7 +135,7 @@ class Helpers:
         if prepared.key.key != pending_run.key:
             # The ontology was updated meanwhile.
             return None
-        allowed = self._runner.allowed(pending_run.reserved, to_helper=True)
+        allowed = self._runner.budgets.allowed(pending_run.reserved, to_helper=True)
         if prepared.means is None:
             assert self._long_work is not None
             return await self._long_work.help(prepared, part, allowed=allowed)

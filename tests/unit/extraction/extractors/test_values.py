@@ -149,3 +149,19 @@ def test_dates_and_numbers_are_found_whole_however_far_apart_they_stand(apart: i
     assert [date.value for date in find_dates(text)] == ["1999-09-01"]
     quantities = [(one.value, one.unit) for one in find_quantities(text) if one.unit]
     assert quantities == [("12500000", "km²")]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("Das Haus hat 61.000 Besucher im Jahr.", "61000", ""),
+        ("Cuenta con 15.000 visitantes al año.", "15000", ""),
+        ("Das Haus kostet 450.000 € und ist alt.", "450000", "EUR"),
+        ("It is 3.141 times the length of the other.", "3.141", ""),
+        ("Die Dichte ist 0.125 und bleibt es.", "0.125", ""),
+    ],
+)
+def test_one_point_groups_thousands_where_the_text_is_in_a_language_that_writes_so(text, value, unit):
+    found = [one for one in find_quantities(text) if one.text[0].isdigit()]
+    assert [(one.value, one.unit) for one in found] == [(value, unit)]
+    assert all(text[one.start : one.end] == one.text for one in found)

@@ -7,8 +7,10 @@ import pytest
 from sameas.extraction.extractors.contract import Found
 from sameas.extraction.graph.guard import Guard
 from sameas.extraction.graph.model import Claim, Mention
+from sameas.extraction.graph.stance import claim_stance
 from sameas.extraction.pipeline.pipeline import Pipeline
-from sameas.extraction.text.chunking import Chunk
+from sameas.extraction.text.chunking import Chunk, sentence_spans
+from sameas.extraction.text.document import Span
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology
 
@@ -144,3 +146,18 @@ def test_a_no_to_a_yes_or_no_question_is_a_fact(index: OntologyIndex) -> None:
     chunk = Chunk(0, 0, len(text), text)
     claim = Claim(firm, PREFIX + "isListed", listed, chunk.sentences[0])
     assert Guard(index).claims(chunk, [claim], mentions=[firm, listed]).kept == (claim,)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "object_", "stance"),
+    [
+        ("Acme is a firm. Chief executive Ann Ray has made way for Bo Lind.", "Acme", "Ann Ray", "no_longer"),
+        ("Acme is a firm. Chief executive Ann Ray has made way for Bo Lind.", "Acme", "Bo Lind", ""),
+        ("Changes in Acme. Removed: support for the BMP format.", "Acme", "BMP", "no_longer"),
+        ("Acme is a firm. In the novel, its chief is Ann Ray.", "Acme", "Ann Ray", "hedged"),
+        ("Acme is a firm. Its chief is Ann Ray.", "Acme", "Ann Ray", ""),
+    ],
+)
+def test_the_sentence_of_the_later_end_decides_from_its_first_word(text, subject, object_, stance):
+    first, last = (Span(text.index(end), text.index(end) + len(end)) for end in (subject, object_))
+    assert claim_stance(text, tuple(sentence_spans(text)), first, last, words=("chief",)) == stance

@@ -45,8 +45,9 @@ class Told:
         self._kinds = kinds or {}
         self.texts = []
 
-    def read(self, text, *, properties, booleans, classes, keep_from=0.05):
+    def read(self, text, *, properties, booleans, classes, keep_from=0.05, also=()):
         self.texts.append(text)
+        self.also = [text[start:end] for start, end in also]
         mentions, numbers = [], {}
         for fact in self._facts:
             for end in (fact[0], fact[2]):
@@ -193,3 +194,41 @@ def test_waiting_for_a_turn_is_not_work_of_the_stage(index):
 
     # Those that were being read ran out of time; those that waited for a thread did not.
     assert [isinstance(one, StageTimedOutError) for one in asyncio.run(go())].count(True) <= 2
+
+
+def test_names_and_values_that_only_the_lexicon_sees_are_offered_to_the_reader(index):
+    told = Told(("Acme", "seat", "Bergen", 0.9))
+    found(index, told, "Acme has its seat in Bergen and a staff of 120.")
+    assert {"Acme", "Bergen", "120"} <= set(told.also)
+
+
+def test_a_point_that_belongs_to_a_name_stays_where_the_sentence_goes_on(index):
+    for read in ("Acme Inc", "Acme Inc.,"):
+        facts, _ = found(index, Told((read, "seat", "Bergen", 0.9)), "Acme Inc., a firm, has its seat in Bergen.")
+        assert facts == {("Acme Inc.", SEAT, "Bergen")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Acme is not listed.",
+        "Acme may be listed soon.",
+        "Is Acme listed?",
+        "Acme was listed until 2019.",
+        "Acme wants to be listed.",
+        "Acme ist nicht listed.",
+        "Acme n'est pas listed.",
+    ],
+)
+def test_a_yes_that_the_sentence_does_not_say_is_refused(text, index):
+    assert found(index, Told(("Acme", "is listed", True, 0.9)), text)[0] == set()
+
+
+def test_a_no_that_the_sentence_says_is_stated(index):
+    facts, _ = found(index, Told(("Acme", "is listed", False, 0.9)), "Acme is not listed.")
+    assert facts == {("Acme", LISTED, "false")}
+
+
+def test_an_opposite_says_no(index):
+    told = Told(("Acme", "is listed", True, 0.9))
+    assert found(index, told, "Acme is closed-source.")[0] == set()

@@ -5,7 +5,9 @@ import io
 import json
 import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 import pyoxigraph
 import pytest
@@ -106,7 +108,7 @@ def test_one_text_under_another_name_or_run_is_one_document() -> None:
     for one in (context(), other):
         both.parse(data=render(GRAPH, to="turtle", context=one), format="turtle")
     names = both.query("SELECT ?n { ?d <http://www.w3.org/ns/prov#wasDerivedFrom> ?s . ?s rdfs:label ?n }")
-    assert sorted(str(row[0]) for row in names) == ["copy.md", "diary.md"]
+    assert sorted(str(row[0]) for row in cast("Iterable[rdflib.query.ResultRow]", names)) == ["copy.md", "diary.md"]
     assert len(set(both.objects(None, rdflib.URIRef("http://www.w3.org/ns/oa#hasSource")))) == 1
 
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
+import msgspec
+
 from sameas.extraction.extractors.lexicon.dates import XSD
 from sameas.extraction.extractors.lexicon.phrases import plain_case
 from sameas.extraction.extractors.lexicon.stretches import around_digits, from_digits
@@ -102,6 +104,13 @@ _QUANTITY = re.compile(
     rf"(?:[\s\u00a0-](?P<scale>{_SCALE})\b)?(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
     re.IGNORECASE,
 )
+# `15.000 Besucher` is a decimal number in English alone: which words the text is written with tells.
+_ONE_GROUP = re.compile(r"(?<![\w.,])([1-9]\d{0,2})\.(\d{3})(?![.,]?\d)")
+_WITH_DOTS = re.compile(
+    r"\b(?:der|die|das|und|ist|hat|von|im|mit|für|den|ein|eine|es|la|el|los|las|del|de|en|con|por|su|una?|al|que|il|di|e|le|les|des|est|et)\b",
+    re.IGNORECASE,
+)
+_ENGLISH = re.compile(r"\b(?:the|of|and|is|has|with|for|in|by|its|was|to|an?)\b", re.IGNORECASE)
 _AFTER_AMOUNT = {name: unit for name, unit in _UNITS.items() if unit in _CURRENCIES.values()}
 _CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=lambda name: (-len(name), name)))
 _SCALE_LETTERS = "|".join(sorted(_GLUED, key=lambda name: (-len(name), name)))
@@ -133,6 +142,14 @@ def is_money(quantity: Mention) -> bool:
 
 def find_quantities(text: str) -> Iterator[Mention]:
     """Every number said in the text, as a literal with its unit."""
+    if _ONE_GROUP.search(text) is None or len(_WITH_DOTS.findall(text)) <= len(_ENGLISH.findall(text)):
+        yield from _find(text)
+        return
+    for one in _find(_ONE_GROUP.sub(r"\1'\2", text)):
+        yield msgspec.structs.replace(one, text=text[one.start : one.end])
+
+
+def _find(text: str) -> Iterator[Mention]:
     for near in around_digits(text):
         said = plain_case(text[near.start : near.end])
         has_money = any(name in said for name in _MONEY_NAMES)

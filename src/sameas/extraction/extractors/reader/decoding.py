@@ -49,6 +49,18 @@ def find_mentions(tags: Floats, starts: Sequence[int], ends: Sequence[int], text
     return found
 
 
+def spans_at(
+    places: Iterable[tuple[int, int]], tags: Floats, starts: Sequence[int], ends: Sequence[int]
+) -> list[TokenSpan]:
+    """The tokens of stretches that others took for names or values, as sure as the tags are of each."""
+    found = []
+    for start, end in places:
+        inside = [at for at, begin in enumerate(starts) if begin < end and ends[at] > start and ends[at] > begin]
+        if inside and starts[inside[0]] <= start:
+            found.append(TokenSpan(inside[0], inside[-1], start, end, float(tags[inside[0], BEGIN])))
+    return found
+
+
 def _goes_on(tags: Floats, at: int, starts: Sequence[int], ends: Sequence[int], text: str) -> bool:
     if tags[at, INSIDE] > _INSIDE_FROM and tags[at, BEGIN] < _AGAIN_FROM:
         return True

@@ -5,6 +5,7 @@ lexicon knows of exactly these words comes first where it fits. Dates and number
 find at the place. Classes that exclude each other are never given to one place.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
@@ -28,6 +29,10 @@ _PRONOUNS = frozenset(
 _LIKELY = 0.3
 _EDGES = " \t\n,;:.!?()[]\"“”„«»'\u2019"
 _EDGES_AND_DASHES = _EDGES + "\u2013\u2014-"
+
+
+# "Acme Inc., of Leeds": the point is the name's own, the sentence goes on.
+_GOES_ON = re.compile(r"\.(?:[,;)]|\s+[a-zà-ÿ])")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -125,11 +130,12 @@ class ReadEnds:
     def _named(self, chunk: Chunk, place: Place, known: Mention | None) -> Mention | None:
         said = chunk.text[place.start : place.end]
         stripped = said.strip(_EDGES) if "(" not in said or ")" not in said else said.strip()
-        if said.endswith(".") and stripped and _is_abbreviation(stripped):
-            stripped += "."
         if not stripped or "\n" in stripped or fold_phrase(stripped) in _PRONOUNS:
             return None
         start = place.start + said.index(stripped)
+        end = start + len(stripped)
+        if _is_abbreviation(stripped) and (said.endswith(".") or _GOES_ON.match(chunk.text, end)):
+            stripped += "."
         if known is not None and known.text == stripped and known.kind != "literal":
             return known
         individual = self._individuals.get(fold_phrase(stripped), "")

@@ -59,6 +59,7 @@ class ReadsTexts(Protocol):
         booleans: Sequence[bool],
         classes: Sequence[str],
         keep_from: float = ...,
+        also: Sequence[tuple[int, int]] = ...,
     ) -> Reading: ...
 
 
@@ -114,8 +115,8 @@ class ReaderExtractor:
 
     async def extract_entities(self, chunk: Chunk, focus: Focus) -> Found[Mention]:
         """The ends of facts, the lexicon's mentions where there are none, and the claims with them."""
-        facts = await self._in_turn(chunk, focus)
         seen = await self._lexicon.extract_entities(chunk, focus)
+        facts = await self._in_turn(chunk, focus, seen.items)
         said = await self._lexicon.extract_relations(chunk, seen.items, focus)
         claims = self._claims(chunk, _with_whole_names(facts, seen.items), seen.items, said.items)
         ends = {end.order: end for claim in claims for end in (claim.subject, claim.object)}
@@ -133,13 +134,13 @@ class ReaderExtractor:
         """Nothing more: facts are read together with their ends."""
         return Found()
 
-    async def _in_turn(self, chunk: Chunk, focus: Focus) -> list[Fact]:
+    async def _in_turn(self, chunk: Chunk, focus: Focus, seen: Sequence[Mention]) -> list[Fact]:
         """Read in one of the threads; waiting for one is not work, and a stage's clock stands meanwhile."""
         loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
         def read() -> list[Fact]:
             loop.call_soon_threadsafe(begun.set)
-            return self._read(chunk, focus)
+            return self._read(chunk, focus, seen)
 
         reading = asyncio.wrap_future(self._threads.submit(read, chunk=chunk.index))
         try:
@@ -150,7 +151,7 @@ class ReaderExtractor:
             # Who leaves before its turn is not read for.
             reading.cancel()
 
-    def _read(self, chunk: Chunk, focus: Focus) -> list[Fact]:
+    def _read(self, chunk: Chunk, focus: Focus, seen: Sequence[Mention]) -> list[Fact]:
         asked = self._labels(focus)
         if not asked.properties:
             return []
@@ -162,6 +163,11 @@ class ReaderExtractor:
                 booleans=asked.booleans,
                 classes=asked.class_texts,
                 keep_from=_READ_FROM,
+                also=[
+                    (one.start - window.start, one.end - window.start)
+                    for one in seen
+                    if window.start <= one.start and one.end <= window.end
+                ],
             )
             places = [
                 Place(
@@ -203,10 +209,10 @@ class ReaderExtractor:
     ) -> list[Claim]:
         names = {(one.start, one.end): one for one in seen if one.kind != "literal"}
         values = self._ends.values(chunk)
-        rivals = _Rivals(facts)
+        rivals = _Rivals(facts, self._index)
         offered: list[tuple[float, Fact, Mention, Mention]] = []
         for fact in facts:
-            if rivals.is_weaker_twin(fact, self._index) or rivals.is_weaker_truth(fact):
+            if rivals.is_weaker_twin(fact) or rivals.is_weaker_truth(fact):
                 continue
             subject = self._ends.subject(
                 chunk, fact.subject, fact.property, names.get((fact.subject.start, fact.subject.end))
@@ -315,7 +321,24 @@ class ReaderExtractor:
             cue_here=self._cue(near, fact.property),
             other_subject=float(first != last and self._may_be_of(fact, chunk, chunk.sentences[last], rivals)),
             rival_cue=max((self._cue(words, iri) for iri in rivals.properties(fact)), default=0.0),
+            siblings=float(rivals.siblings(fact)),
+            nearer_object=0.0 if is_value else float(self._nearer(fact, rivals)),
         )
+
+    def _nearer(self, fact: Fact, rivals: "_Rivals") -> int:
+        """How many things that the property may lead to, at most three, stand nearer to the subject than the object."""
+        if fact.object is None:
+            return 0
+        reach = self._index.expected_range(fact.property)
+        far = abs(fact.subject.start - fact.object.start)
+        nearer = (
+            place
+            for place in rivals.places
+            if place.name not in _ends(fact)
+            and abs(place.start - fact.subject.start) < far
+            and (self._ends.type_score(place, reach) or 0.0) > 0
+        )
+        return min(3, sum(1 for _ in nearer))
 
     def _may_be_of(self, fact: Fact, chunk: Chunk, sentence: Span, rivals: "_Rivals") -> bool:
         """Whether a sentence about the object alone names something else that the property may be of."""
@@ -386,25 +409,24 @@ def _has_own_subject(chunk: Chunk, subject: Mention, target: Mention, seen: Sequ
 class _Rivals:
     """The scores of facts beside each other."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
+    def __init__(self, facts: Sequence[Fact], index: OntologyIndex) -> None:
         self._facts = facts
+        self._index = index
         every = [place for fact in facts for place in (fact.subject, fact.object) if place is not None]
         self.places = list({(place.start, place.end): place for place in every}.values())
 
     def by_property(self, fact: Fact) -> float:
-        return self._best(
-            one.score
-            for one in self._facts
-            if one.property != fact.property and {_name(one.subject), _name(one.object)} == _ends(fact)
-        )
+        return self._best(one.score for one in self._others(fact))
 
     def properties(self, fact: Fact) -> set[str]:
         """What else may join the same two ends."""
-        return {
-            one.property
-            for one in self._facts
-            if one.property != fact.property and {_name(one.subject), _name(one.object)} == _ends(fact)
-        }
+        return {one.property for one in self._others(fact)}
+
+    def _others(self, fact: Fact) -> Iterator[Fact]:
+        """Facts of other properties between the same ends."""
+        for one in self._facts:
+            if one.property != fact.property and {_name(one.subject), _name(one.object)} == _ends(fact):
+                yield one
 
     def by_subject(self, fact: Fact) -> float:
         return self._best(
@@ -424,6 +446,11 @@ class _Rivals:
             and (_name(one.object), one.truth) != (_name(fact.object), fact.truth)
         )
 
+    def siblings(self, fact: Fact) -> int:
+        """How many facts the property may have of the subject, this one too."""
+        name = _name(fact.subject)
+        return sum(one.property == fact.property and _name(one.subject) == name for one in self._facts)
+
     def is_weaker_truth(self, fact: Fact) -> bool:
         """Whether the opposite is likelier."""
         return fact.object is None and any(
@@ -435,8 +462,9 @@ class _Rivals:
             for one in self._facts
         )
 
-    def is_weaker_twin(self, fact: Fact, index: OntologyIndex) -> bool:
+    def is_weaker_twin(self, fact: Fact) -> bool:
         """Whether the same is said better: the inverse, the other way round, or by a narrower property."""
+        index = self._index
         known = index.properties[fact.property]
         for one in self._facts:
             if one is fact or one.object is None or fact.object is None:

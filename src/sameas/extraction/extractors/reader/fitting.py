@@ -25,7 +25,7 @@ _SCALE = 16.0
 class Schedule(NamedTuple):
     """How long and how fast; found on the validation domains of the corpus."""
 
-    passes: int = 10
+    passes: int = 20
     most_steps: int = 600
     size: int = 4
     rate: float = 1e-3

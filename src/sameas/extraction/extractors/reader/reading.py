@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from sameas.extraction.extractors.reader.decoding import TokenSpan, find_mentions, group_names
+from sameas.extraction.extractors.reader.decoding import TokenSpan, find_mentions, group_names, spans_at
 from sameas.extraction.extractors.reader.network import EncodedLabel, EncodedText, LabelSet, Network, use_one_thread
 from sameas.extraction.extractors.reader.packing import Floats
 from sameas.extraction.extractors.reader.tokenizer import Tokens
@@ -112,15 +112,20 @@ class Reader:
         booleans: Sequence[bool],
         classes: Sequence[str],
         keep_from: float = 0.05,
+        also: Sequence[tuple[int, int]] = (),
     ) -> Reading:
         """The facts of at least such a confidence; labels are the texts of `reader.labels`.
 
-        `booleans` says of each property whether its values are true and false.
+        `booleans` says of each property whether its values are true and false. `also` are stretches that may be names
+        or values beside those that the reader finds.
         """
         if not text or not properties:
             return Reading((), ())
         tokens, encoded, labels = self.encode(text, (*properties, *classes))
         spans = find_mentions(encoded.tags, tokens.starts, tokens.ends, text)[:_MENTIONS]
+        known = {(span.start, span.end) for span in spans}
+        others = sorted(place for place in set(also) if place not in known)
+        spans += spans_at(others, encoded.tags, tokens.starts, tokens.ends)[: _MENTIONS - len(spans)]
         if not spans:
             return Reading((), ())
         name_of, _ = group_names(spans, text)

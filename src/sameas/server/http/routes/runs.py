@@ -25,13 +25,22 @@ from sameas.extraction.runs.view import Version, reviewed_graph, run_page, shown
 from sameas.extraction.runs.work import completed, hit
 from sameas.extraction.text.document import DocumentSource
 from sameas.server.http import examples
-from sameas.server.http.replies import PAGE_HEADERS, file_reply, json_reply, query_of, time_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import (
+    PAGE_HEADERS,
+    Asked,
+    Parameter,
+    Reply,
+    Route,
+    file_reply,
+    json_reply,
+    query_of,
+    time_of,
+    whole_number,
+)
 from sameas.server.problems import Problem, not_found
 from sameas.server.schemas import CancelAnswer, RunPage, ShownRun, is_run_key
-from sameas.server.streams.lines import Line, line_of_event
-from sameas.server.streams.sse import MEDIA_TYPE as EVENT_STREAM
-from sameas.server.streams.sse import EventStream
+from sameas.server.streams.lines import MEDIA_TYPE as EVENT_STREAM
+from sameas.server.streams.lines import EventStream, Line, line_of_event
 
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 PAGE = "html"

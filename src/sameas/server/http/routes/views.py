@@ -31,8 +31,7 @@ from sameas.extraction.text.inputs.reader import SUPPORTED, read_bytes
 from sameas.identity.key import normalize_text
 from sameas.ontology.index import OntologyIndex
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of
 from sameas.server.http.routes.runs import KEY_PARAMETER, find_run, is_large, ontology_names, version_of, waiting_run
 from sameas.server.problems import Problem
 from sameas.server.schemas import Answer, is_run_key

@@ -6,7 +6,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sameas.server.bodies import Note
-from sameas.server.http.telemetry import Telemetry
+from sameas.server.http.gate import Telemetry
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 

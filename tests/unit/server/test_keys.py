@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sameas.once.record import About, Identity, Record, State
-from sameas.server.tenants.record_words import describe_record
+from sameas.server.http.routes.keys import describe_record
 
 AT = 1_769_860_800
 HELD = Record(

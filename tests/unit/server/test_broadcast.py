@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from sameas import AsyncEngine, open_async_store
-from sameas.server.tenants.append_log import AppendLog
-from sameas.server.tenants.broadcast import Broadcast, Notice
+from sameas.server.tenants.broadcast import AppendLog, Broadcast, Notice
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
