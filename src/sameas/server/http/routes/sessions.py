@@ -85,7 +85,7 @@ async def sign_out(asked: Asked) -> ASGIApp:
 
 
 def _is_secure(request: Request) -> bool:
-    """Whether the browser speaks TLS. To a proxy it may; then the origin of its page says so, and the scheme does not."""
+    """Whether the browser speaks TLS. To a proxy it may: then the origin of its page says so, not the scheme."""
     return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 
