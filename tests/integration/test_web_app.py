@@ -945,13 +945,13 @@ def test_names_that_are_one_long_word_do_not_widen_a_page(browser, service):
     pages = {
         f"#/studio/{key}?min=0": "mark",
         f"#/runs/{key}/timeline": ".stage-table",
-        "#/runs": "tbody tr",
+        "#/runs": ".table-frame tbody tr",
         f"#/keys/record?key={'k' * 220}": ".record-words",
-        "#/ontologies": "tbody tr",
+        "#/ontologies": ".table-frame tbody tr",
         f"#/ontologies/one?id={ontology}": ".stats",
         f"#/compare?left={key}&right={key}": ".summary",
         "#/collections": ".collection-card",
-        f"#/collections/{made}": "tbody tr",
+        f"#/collections/{made}": ".table-frame tbody tr",
         f"#/collections/{made}/graph": ".things li",
     }
     with open_page(browser, service.url) as page:
