@@ -94,11 +94,11 @@ _DENIED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _DOUBTED_BEFORE = re.compile(
-    r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls|wenn|sofern|angenommen)\b[^;]*\Z"
+    r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls(?!\s+(?:in|into|under|to|within|on|from|short|for)\b)|wenn|sofern|angenommen)\b[^;]*\Z"
     r"|\b(?:legend|myth|fiction|in\s+(?:the|a|his|her)\s+(?:film|movie|novel|book|story|series|play|game)(?!\s+(?:industry|business|market|sector)))\b[^;]*\Z"
     r"|^\W*(?:had|were|should|did|does|do)\s+(?:the\s+)?\Z"
-    r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim\w*|alleg\w+|believ\w+|think\w*|thought"
-    r"|speculat\w+|suspect\w*|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
+    r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim(?!ants?\b)\w*|alleg\w+|believ\w+|think\w*|thought"
+    r"|speculat\w+|suspect(?:ed|s\s+that)|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
     r"|(?-i:may)|might|should|will|plan(?:s|ned|ning)?|wish\w*|want\w*|propos\w+|predict\w*|forecast\w*|vielleicht"
     r"|angeblich|ob)\b[^;]*\Z"
     r"|\b(?:according\s+to|laut|selon|según)\s+"
@@ -152,7 +152,8 @@ _COMPARED_WITH = re.compile(
 )
 # "Anna, whose brother Otto founded Acme": the clause speaks of Otto.
 _OF_A_RELATIVE = re.compile(
-    r"\A,?\s*(?:whose|deren|dessen|dont\s+(?:le|la|l['\u2019])|cuy[oa])\s*(?:[^\W\d_A-Z][\w-]*\s+){1,3}[^\W\d_a-z]"
+    r"\A,?\s*(?:whose|deren|dessen|dont\s+(?:le|la|l['\u2019])|cuy[oa])\s*"
+    r"(?:(?!(?:is|are|was|were|has|had|in|of|ist|sind|war|hat|est|sont|fut|a|es|fue|era|está)\b)[^\W\d_A-Z][\w-]*\s+){1,2}[^\W\d_a-z]"
 )
 # "former chief executive Anna of Acme"; "the former minister Anna founded Acme" is another matter.
 _FORMER_TITLE = re.compile(
@@ -263,13 +264,14 @@ def claim_stance(
         (_COMPARED.match(trail) or _LESS_THAN.search(inner) if is_value else _COMPARED_WITH.search(inner))
         or (_IN_ANOTHERS_CLAUSE.search(lead) and _MAIN_VERB.match(inner))
         or (_TAIL_OF_ASIDE.search(lead) and _VERB_AFTER_ASIDE.match(inner))
-        or _OF_A_RELATIVE.search(inner)
+        or _OF_A_RELATIVE.search(_ASIDE.sub(" ", inner))
         or (not is_value and _ALMOST_DID.search(inner))
         or _QUESTION.search(text[sentence.start : sentence.end])
     ):
         return "hedged"
     if _CAME_TO_NOTHING.search(trail):
         return "negated"
+    said = inner
     own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word)
     if own and _is_an_honour(text[sentence.start : sentence.end], own):
         return "hedged"
@@ -287,9 +289,12 @@ def claim_stance(
     if own:
         inner = re.sub(rf"\b((?:{own})\s+(?:\w+\s+){{0,2}})former\s", r"\1", inner, flags=re.IGNORECASE)
         inner = re.sub(rf"\b(?:{own})\b", " ", inner, flags=re.IGNORECASE)
-    # What begins the sentence of the later end governs it, too.
-    governing = inner if first.start < sentence.start else lead
-    stance = stance_of(_last_clause(governing), inner, _first_clause(trail))
+    stance = stance_of(_last_clause(lead), inner, _first_clause(trail))
+    if not stance and first.start < sentence.start:
+        # What begins the sentence of the later end governs it, too; the words of a question stand at its very start.
+        clause = _last_clause(inner)
+        governed = _before(clause if said.startswith(clause) else f"and {clause}")
+        stance = "" if governed == "no_longer" else governed
     # A former name is one: a property of the past speaks of what is over.
     if stance == "no_longer" and own and _OF_THE_PAST.search(own):
         return ""

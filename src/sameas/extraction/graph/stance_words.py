@@ -53,7 +53,7 @@ _WRONGLY = (
 )
 NEGATED_BETWEEN = (
     _WRONGLY,
-    r"\b(?:lack(?:s|ed|ing)?|ha(?:s|ve|d)\s+yet\s+to|(?:a|ont|avait)\s+failli)\b",
+    r"\b(?:lack(?:s|ed|ing)|ha(?:s|ve|d)\s+yet\s+to|(?:a|ont|avait)\s+failli)\b",
     (
         r"\b(?:nowhere|far\s+from|anything\s+but|everywhere\s+but(?=\s)|call(?:s|ed)\s+off|walk(?:s|ed)\s+away"
         r"|(?:blocked|prevented|barred|banned|kept)\s+from|rul(?:es|ed|ing)\s+out|(?:lost|missed)\s+(?:the|its|a)\s+chance"
@@ -82,10 +82,10 @@ NEGATED_AFTER = (
     r"\A(?:\s+(?!und\b|aber\b|sondern\b|war\b|ist\b|sind\b)\w+){0,3}\s+(?:nicht|nie|niemals)\b",
 )
 HEDGED_BETWEEN = (
-    r"\b(?:look|search)(?:s|ed|ing)?\s+for\b",
+    r"\b(?:is|are|was|were)\s+(?:still\s+)?(?:looking|searching)\s+for\s+an?\b",
     (
         r"\b(?:sera|seront|aura|auront|fera|feront|deviendra|deviendront|pourra|pourront|devra|devront|emploiera|emploieront"
-        r"|dirigera|comptera|ouvrira|prendra)\b"
+        r"|dirigera|comptera|ouvrira)\b"
     ),
     r"\b(?:was|were|is|are)\s+to\s+(?!the\b|an?\b|its\b|date\b|their\b|his\b|her\b)",
     (

@@ -345,6 +345,13 @@ Según la leyenda, Hale Textiles tenía su sede en Leeds.
 }
 STATED = {
     "en": """
+Hale Textiles, whose founder is Ines Moor, is headquartered in Leeds.
+Hale Textiles, whose headquarters are in York, was taken over by Mora Foods.
+Hale Textiles makes cloth. The CEO of the firm is now Tom Reed.
+Hale Textiles makes cloth. The claimant was Tom Reed, in case they ring.
+Hale Textiles makes cloth. The firm, which is in Leeds, thrives.
+Hale Textiles makes cloth for monks, and has bought Mora Foods.
+Hale Textiles makes cloth. It falls into the hands of Tom Reed.
 Tom Reed, whose brother is a baker, is CEO of Hale Textiles.
 Former minister Tom Reed is CEO of Hale Textiles.
 The former minister Tom Reed became CEO of Hale Textiles.
@@ -400,6 +407,7 @@ Hale Textiles wurde von Tom Reed geleitet.
 Hale Textiles hat Mora Foods gekauft, nicht Kestrel.
 """,
     "fr": """
+Hale Textiles, dont le siège est à Rumilly, a racheté Mora Foods.
 Hale Textiles a racheté Mora Foods à York.
 Hale Textiles a son siège à Leeds.
 Hale Textiles a racheté Mora Foods en 2019.
