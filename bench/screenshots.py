@@ -2,6 +2,7 @@
 
 The service is filled with the documents that come along and with thirty days of invented hourly counts, so that the
 charts have something to show; everything else is what the service made of it. Not a benchmark: nothing is measured.
+The story names a firm in Chinese: without a font for it (on Debian `fonts-wqy-microhei`) its letters are boxes.
 """
 
 import sys
@@ -9,8 +10,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import quote
+from typing import Literal, NamedTuple
+from urllib.parse import quote, urljoin
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -22,14 +23,23 @@ WIDTH, HEIGHT = 1280, 860
 WITHIN = 30_000
 # Milliseconds until charts are drawn and nothing moves any more.
 SETTLE = 800
+QUERY = """PREFIX : <https://sameas.dev/example/company#>
+
+# Companies with their founders, and where they are based
+SELECT ?company ?founder ?city {
+  ?company :founder ?founder ;
+           :headquarters ?city .
+}
+ORDER BY ?company"""
 
 
 class Shot(NamedTuple):
-    """A page: where it is, what is there when it is ready, and what somebody does on it first."""
+    """A page: where it is, what is there when it is ready, what somebody does on it first, and in which colours."""
 
     address: str
     ready: str
     act: Callable[[Page], object] = lambda _: None
+    scheme: Literal["light", "dark"] = "light"
 
 
 def main(*wanted: str) -> None:
@@ -39,7 +49,9 @@ def main(*wanted: str) -> None:
         for name, shot in pages(demo).items():
             if wanted and name not in wanted:
                 continue
-            page.goto(f"{demo.url}/{shot.address}")
+            page.emulate_media(color_scheme=shot.scheme)
+            page.goto("about:blank")
+            page.goto(urljoin(f"{demo.url}/", shot.address))
             page.wait_for_selector(shot.ready, timeout=WITHIN)
             shot.act(page)
             page.wait_for_timeout(SETTLE)
@@ -53,7 +65,10 @@ def pages(demo: Demo) -> dict[str, Shot]:
     run, collection = demo.run, f"#/collections/{demo.collection}"
     return {
         "studio": Shot("#/", "textarea"),
+        "studio-live": Shot(demo.live, "mark"),
         "studio-run": Shot(f"#/studio/{run}?s=r:3", ".canvas[data-settled]"),
+        "studio-run-dark": Shot(f"#/studio/{run}?s=r:3", ".canvas[data-settled]", scheme="dark"),
+        "studio-graph": Shot(f"#/studio/{run}", ".canvas[data-settled]", _enlarge),
         "studio-review": Shot(f"#/studio/{run}?tab=review", ".canvas[data-settled]"),
         "compare": Shot(f"#/compare?left={run}&right={demo.other}", ".difference"),
         "collections": Shot("#/collections", ".collection-card"),
@@ -71,7 +86,17 @@ def pages(demo: Demo) -> dict[str, Shot]:
         "ontologies": Shot("#/ontologies", "table"),
         "ontology-versions": Shot("#/ontologies/one?id=company", ".changes"),
         "health": Shot("#/health", ".u-wrap"),
+        "sign-in": Shot(demo.door, ".signin"),
+        "api": Shot("docs", ".opblock"),
     }
+
+
+def _enlarge(page: Page) -> None:
+    """The graph in the place of the text, with the best connected company chosen."""
+    page.get_by_role("tab", name="Entities").click()
+    page.locator("[data-entity]", has_text="Nordlicht Speicher").first.click()
+    page.get_by_role("button", name="Enlarge").click()
+    page.mouse.move(640, 840)
 
 
 def _open_first_facts(page: Page) -> None:
@@ -86,6 +111,7 @@ def _choose(page: Page) -> None:
 
 
 def _query(page: Page) -> None:
+    page.get_by_label("SPARQL").fill(QUERY)
     page.get_by_role("button", name="Run").click()
     page.wait_for_selector("[aria-label='Rows'] tbody tr", timeout=WITHIN)
 

@@ -15,9 +15,12 @@ from typing import NamedTuple
 from sameas.once.call_builder import identity_of
 from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import About, ClaimRequest, Identity
+from sameas.server.authentication import open_entry
 from sameas.server.runs.hourly_counts import HOUR, HourlyCounts
+from sameas.server.runs.models import ModelWish
+from sameas.tenancy import open_tables
 from tests.servers.model_server import ModelServer
-from tests.unit.server.house import Running, running
+from tests.unit.server.house import SLOW, WITHIN, HeldExtractor, Hold, Running, running, settings_for
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "src" / "sameas" / "example"
 QUESTION = "Who founded the companies that Halyard Ventures backed?"
@@ -26,10 +29,14 @@ QUERY = """SELECT ?company ?founder {
   ?company :founder ?founder .
 } LIMIT 50"""
 DOCUMENTS = sorted((EXAMPLE / "collection").glob("*.txt"))
+# Of the run that is under way.
+_READ_CHUNKS = 45
 
 
 class Demo(NamedTuple):
-    """Where it is, and what is in it: a run and another of the same text, a collection and a thing of it."""
+    """Where it is, and what is in it: a run and another of the same text, a collection and an entity of it; beside it a
+    run that is under way in a service of its own, and a service that asks for a credential.
+    """
 
     url: str
     service: Running
@@ -37,6 +44,8 @@ class Demo(NamedTuple):
     other: str
     collection: str
     entity: str
+    live: str
+    door: str
 
 
 @contextmanager
@@ -48,9 +57,47 @@ def demo_service(home: Path) -> Iterator[Demo]:
     with (
         model,
         running(home, extractor="", base="https://example.org/", lease=30.0, models=model.address("demo")) as service,
+        _under_way(home / "live") as live,
+        _shut(home / "shut") as door,
     ):
         run, other = _extract(service)
-        yield Demo(service.url, service, run, other, *_collect(service))
+        yield Demo(service.url, service, run, other, *_collect(service), live, door)
+
+
+class _LexiconHeld(Hold):
+    """Holds the lexicon, which goes by its own name."""
+
+    def extractor(self, wish: ModelWish) -> HeldExtractor:
+        held = super().extractor(wish)
+        held.name = "lexicon"
+        return held
+
+
+@contextmanager
+def _under_way(home: Path) -> Iterator[str]:
+    """The address of a run that is in its middle until the block ends."""
+    hold = _LexiconHeld(after=_READ_CHUNKS)
+    with running(home, hold=hold) as service:
+        text = "\n\n".join(path.read_text("utf-8") for path in (EXAMPLE / "story.txt", *DOCUMENTS))
+        request = {
+            "text": text,
+            "ontologyId": "company",
+            "document": "harbour and tram depot.txt",
+            "extractionParams": SLOW,
+        }
+        answer = service.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        answer.raise_for_status()
+        hold.reached.wait(WITHIN)
+        yield f"{service.url}/#/studio/{answer.json()['idempotencyKey']}"
+
+
+@contextmanager
+def _shut(home: Path) -> Iterator[str]:
+    """The address of a service that lets nobody in without a key."""
+    home.mkdir()
+    open_tables(f"sqlite:///{home}/tenants.db").close()
+    with running(home, entry=open_entry(settings_for(home, auth="api-key")), auth="api-key") as service:
+        yield service.url
 
 
 def _extract(service: Running) -> tuple[str, str]:
@@ -78,20 +125,28 @@ def _extract(service: Running) -> tuple[str, str]:
 
 
 def _collect(service: Running) -> tuple[str, str]:
-    """One graph of all documents."""
+    """One graph of all documents, and another of the story."""
+    _collection(service, "tram depot", [EXAMPLE / "story.txt"])
     client = service.client
-    made = client.post("/api/v1/collections", json={"name": "harbour robotics", "ontologyId": "company"})
-    made.raise_for_status()
-    address = f"/api/v1/collections/{made.json()['id']}"
-    texts = [{"name": path.name, "text": path.read_text("utf-8")} for path in DOCUMENTS]
-    client.post(f"{address}/documents", json={"documents": texts}).raise_for_status()
-    while client.get(f"{address}/sync").json()["waiting"]:
-        time.sleep(0.2)
+    id_ = _collection(service, "harbour robotics", DOCUMENTS)
+    address = f"/api/v1/collections/{id_}"
     # Two documents give it two years of foundation; somebody knows that it is one all the same.
     a, b = _named(service, address, "Solheim Foundation")
     decision = {"verdict": "same", "a": a, "b": b, "reason": "there is only one in Bergen"}
     client.post(f"{address}/decisions", json=decision).raise_for_status()
-    return made.json()["id"], _named(service, address, "Tidewater Robotics")[0]
+    return id_, _named(service, address, "Tidewater Robotics")[0]
+
+
+def _collection(service: Running, name: str, documents: list[Path]) -> str:
+    client = service.client
+    made = client.post("/api/v1/collections", json={"name": name, "ontologyId": "company"})
+    made.raise_for_status()
+    address = f"/api/v1/collections/{made.json()['id']}"
+    texts = [{"name": path.name, "text": path.read_text("utf-8")} for path in documents]
+    client.post(f"{address}/documents", json={"documents": texts}).raise_for_status()
+    while client.get(f"{address}/sync").json()["waiting"]:
+        time.sleep(0.2)
+    return str(made.json()["id"])
 
 
 def _named(service: Running, address: str, name: str) -> list[str]:
@@ -104,7 +159,7 @@ def hold_key(service: Running, key: str) -> None:
     app = service.app.service
     identity = identity_of("extract", f"{'7' * 64}:{key}", tenant=app.settings.tenant)
     about = About(owner="importer-2:4711", route="/api/v1/extract", method="POST")
-    claim = ClaimRequest(identity, "fingerprint", "attempt", 30_000_000, 86_400_000_000, about=about)
+    claim = ClaimRequest(identity, "fingerprint", "attempt", 900_000_000, 86_400_000_000, about=about)
 
     async def do() -> None:
         await app.do(app.store.claim(claim))

@@ -34,6 +34,7 @@ class Walk:
 
     def __init__(self) -> None:
         self._seen: dict[str, None] = {}
+        self._is_over = False
 
     @property
     def functions(self) -> list[str]:
@@ -42,6 +43,14 @@ class Walk:
     @property
     def files(self) -> set[str]:
         return {function.partition(":")[0] for function in self._seen}
+
+    def begin(self) -> None:
+        """The way begins here: what was entered before, to get ready, is forgotten."""
+        self._seen.clear()
+
+    def end(self) -> None:
+        """The way ends here: what is entered from now on only closes what was opened."""
+        self._is_over = True
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
@@ -55,7 +64,7 @@ class Walk:
             threading.setprofile(None)  # type: ignore[arg-type]
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
+        if event == "call" and not self._is_over:
             code = frame.f_code
             path = Path(code.co_filename)
             if path.is_relative_to(SOURCE) and not code.co_qualname.startswith("<"):
@@ -95,7 +104,7 @@ def http_request(_: Path) -> Walk:
             async with httpx.AsyncClient(transport=transport, base_url="http://loopback") as client:
                 for key in ("first", "second"):
                     with walk.recorded():
-                        walk._seen.clear()
+                        walk.begin()
                         await client.post("/orders", json={"total": 1}, headers={"Idempotency-Key": key})
 
     asyncio.run(ask())
@@ -135,9 +144,10 @@ def service_request_to_event(folder: Path) -> Walk:
     """`POST /api/v1/extract`, and the events of its run as a stream."""
     walk = Walk()
     with walk.recorded(), running(folder) as service:
-        walk._seen.clear()
+        walk.begin()
         key = service.client.post("/api/v1/extract", json=REQUEST).json()["idempotencyKey"]
         service.client.get(f"/api/v1/runs/{key}/events")
+        walk.end()
     return walk
 
 

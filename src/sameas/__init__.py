@@ -20,8 +20,8 @@ from sameas.once.errors import (
     Superseded,
 )
 from sameas.once.policy import Policy
-from sameas.once.processing_record import ProcessingRecord
 from sameas.once.processor import AsyncIdempotentProcessor, IdempotentProcessor
+from sameas.once.record import ProcessingRecord
 
 if TYPE_CHECKING:
     from sameas.interactive import OpenCollection, Result, aextract, extract, open_collection

@@ -50,7 +50,7 @@ from sameas.once.errors import (
 )
 
 if TYPE_CHECKING:
-    from sameas.client.errors import ServiceError, ServiceUnreachable
+    from sameas.client.calls import ServiceError, ServiceUnreachable
     from sameas.collections.errors import (
         CollectionError,
         CollectionExistsError,
@@ -116,7 +116,7 @@ if TYPE_CHECKING:
     from sameas.web.header import MalformedKey
     from sameas.web.problem import Problem
     from sameas.web.recording import NotHttp
-    from sameas.web.unseen import UnseenMark
+    from sameas.web.route import UnseenMark
 
 _ELSEWHERE = {
     "BudgetSpent": "llm.errors",
@@ -167,14 +167,14 @@ _ELSEWHERE = {
     "RunNotFoundError": "extraction.runs.library",
     "RunReplacedError": "extraction.runs.folder",
     "SchemaError": "extraction.extractors.learning.schema",
-    "ServiceError": "client.errors",
-    "ServiceUnreachable": "client.errors",
+    "ServiceError": "client.calls",
+    "ServiceUnreachable": "client.calls",
     "SettingsError": "settings",
     "SpacyUnavailableError": "extraction.extractors.spacy_names",
     "StageTimedOutError": "llm.timeouts",
     "TooManyWaiting": "llm.errors",
     "Unauthorized": "tenancy.authenticator",
-    "UnseenMark": "web.unseen",
+    "UnseenMark": "web.route",
     "UnsupportedDocumentError": "extraction.text.inputs.errors",
     "WeightsMissingError": "extraction.extractors.deferred",
     "QuestionError": "questions.errors",

@@ -56,7 +56,7 @@ class TestAsyncPostgres(TestPostgres):
 
 
 class TestPostgresWithoutNamedStatements(TestPostgres):
-    options = {"pool_size": 4, "prepare_threshold": None}
+    options = {"pool_size": 4, "prepare_threshold": None}  # type: ignore[dict-item]
 
 
 class TestPostgresThroughPgBouncer(TestPostgres):

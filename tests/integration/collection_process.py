@@ -55,7 +55,7 @@ def erase(folder: Path, named: str, statements: int) -> None:
         count()
         return run_many(self, *given, **values)
 
-    Session.run, Session.run_many = counted_run, counted_run_many
+    Session.run, Session.run_many = counted_run, counted_run_many  # type: ignore[method-assign, assignment]
     collection.erase(named)
     print(asked)
 

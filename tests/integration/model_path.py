@@ -86,7 +86,7 @@ class ModelPath:
     events: list[Event] = field(default_factory=list)
 
     async def extract(
-        self, text: str, *, on_event: Callable[[Event], object] | None = None, **options: Any
+        self, text: str, *, on_event: Callable[[Event], None] | None = None, **options: Any
     ) -> Extraction:
         return await self.service.extract(
             text,

@@ -17,9 +17,9 @@ import msgspec
 
 from sameas import open_async_store
 from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor
+from sameas.extraction.pipeline import stages
 from sameas.extraction.pipeline.settings import PipelineSettings
-from sameas.extraction.pipeline.stages import chunks
-from sameas.extraction.pipeline.stages.spools import ChunkSpool
+from sameas.extraction.pipeline.spools import ChunkSpool
 from sameas.extraction.runs.service import ExtractionService
 from sameas.llm.account import LocalAccount
 from sameas.llm.limiter import CentralRateLimiterService
@@ -95,7 +95,7 @@ class Account:
 
 def measured(few: int, many: int) -> dict[str, float]:
     # As in a long text: the chunks lie in a file from the first one on.
-    chunks.ChunkSpool = partial(ChunkSpool, in_memory=1)  # type: ignore[assignment, misc]
+    vars(stages)["ChunkSpool"] = partial(ChunkSpool, in_memory=1)
     account, model = Account(), Silent()
     account.left_behind(few, model)
     gc.freeze()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -204,7 +204,7 @@ def answering(*answers: tuple[int, bytes]) -> Iterator[Client]:
 
 
 def _frame(number: int, kind: type[ExtractionStarted] | type[ExtractionCancelled]) -> bytes:
-    more = {"reason": "r"} if kind is ExtractionCancelled else {}
+    more: dict[str, Any] = {"reason": "r"} if kind is ExtractionCancelled else {}
     event = kind(event_id="e", request_id="k", timestamp=0, progress=0.0, sequence_number=number, **more)
     return b"id: %d\ndata: %s\n\n" % (number, event.to_json())
 

@@ -14,6 +14,7 @@ import pytest
 
 from sameas import Engine, open_store
 from sameas.objects import open_objects
+from sameas.once.record import State
 from tests.integration.model_path import ORACLE, document, sentence
 from tests.servers.cluster import ApiNode, WorkerNode
 from tests.servers.model_script import held
@@ -354,6 +355,29 @@ def test_a_worker_that_is_told_to_stop_hands_over_what_it_cannot_finish(machines
     gate.set()
     machines.model.rescript(ORACLE)
     until(lambda: nodes[1].ask("GET", f"/api/v1/runs/{key}")[1].get("status") == "complete")
+
+
+def test_a_message_whose_run_finds_no_objects_is_put_back_and_taken_again(machines, nodes):
+    objects = machines.proxies[-1]
+    for worker in machines.workers:
+        worker.kill()
+    text = sentence(78) + " Put back."
+    key = accepted(nodes[0], text)
+    # Nobody looks for runs whose message is gone.
+    for node in nodes:
+        node.kill()
+    objects.reset()
+    try:
+        machines.workers[0].start()
+        until(lambda: "is tried again in a moment" in machines.workers[0].log, within=2 * WITHIN)
+    finally:
+        objects.heal()
+    with Engine(open_store(machines.redis.url)) as engine:
+        until(lambda: is_done(engine.read("extraction", key, tenant="", namespace="content")), within=2 * WITHIN)
+
+
+def is_done(record):
+    return record is not None and record.state is State.DONE
 
 
 def test_a_short_storm_loses_and_doubles_nothing(machines, nodes):

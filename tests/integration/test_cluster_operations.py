@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from sameas.objects import open_objects
 from tests.integration.model_path import ORACLE, document, sentence
 from tests.integration.test_cluster import WITHIN, accepted, request, until
 from tests.servers.cluster import ApiNode, WorkerNode
+from tests.servers.http_faults import HttpFaults
 from tests.servers.model_server import ModelServer
 from tests.servers.port import free_port
 from tests.servers.postgres import PostgresServer, postgres_programs
@@ -145,6 +147,25 @@ def house(postgres, s3, model):
             stack.callback(one.close)
             one.start()
         yield node
+
+
+def test_runs_end_with_their_results_while_objects_are_slow_and_refused_now_and_then():
+    with ExitStack() as stack:
+        stack.enter_context(program_or_skip())
+        model = stack.enter_context(ModelServer(ORACLE))
+        postgres, s3 = stack.enter_context(PostgresServer()), stack.enter_context(S3Server())
+        faults = stack.enter_context(HttpFaults(port=s3.port))
+        objects = SimpleNamespace(url=s3.url, credentials={**s3.credentials, "AWS_ENDPOINT_URL": faults.url})
+        with house(postgres, objects, model) as node:
+            assert node.ask("PUT", "/api/v1/ontologies/company", TURTLE)[0] == 201
+            faults.each, faults.seconds = 3, 0.02
+            asked = [request(sentence(number)) for number in (910, 911)]
+            keys = [node.ask("POST", "/api/v1/extract", body)[1]["idempotencyKey"] for body in asked]
+            for number, key in enumerate(keys, 910):
+                assert status_of(node, key) == "complete"
+                assert f"Person{number} Stone" in node.ask("GET", f"/api/v1/runs/{key}/graph?format=turtle")[1]
+            assert faults.refused > 10
+        assert len(model.calls) == 2 * len(keys)
 
 
 def test_a_dump_and_a_copy_of_the_objects_are_a_backup(tmp_path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import httpx
 import pytest
@@ -276,7 +277,7 @@ def django_application(runs):
     return get_asgi_application()
 
 
-urlpatterns = []
+urlpatterns: list[Any] = []
 
 
 async def test_django(engine):

@@ -4,7 +4,7 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.web import IdempotencyMiddleware, RoutePolicy, idempotent
-from sameas.web.unseen import UnseenMark
+from sameas.web.route import UnseenMark
 from tests.integration.test_http_frameworks import client, django_application, scopes, twice
 
 pytestmark = pytest.mark.anyio

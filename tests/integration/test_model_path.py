@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -323,7 +323,7 @@ async def test_a_model_may_say_how_sure_it_is_in_percent_or_as_a_share(
     async with model_path(server, tmp_path, prompts=PromptSettings(ask_confidence=True)) as path:
         found = await path.extract(document(1))
         assert found.metadata.outcome == "COMPLETE"
-        told = [*found.graph.entities, *found.graph.relations]
+        told: list[Any] = [*found.graph.entities, *found.graph.relations]
         assert {(one.confidence, one.confidence_from) for one in told} == {(meant, "model")}
         assert len(server.calls) == 2
 

@@ -175,6 +175,21 @@ def test_a_replay_loads_nothing_that_works_on_text_or_asks_a_model(folder: Path,
     assert [name for name in WORKS if name in replayed] == []
 
 
+def test_an_estimate_of_several_documents_has_a_sum(extract: Extract, folder: Path) -> None:
+    (folder / "more.txt").write_text(document(2), "utf-8")
+    one = extract("--model", "openai:gpt-5-mini", "--estimate", "--json")
+    other = extract("more.txt", "--model", "openai:gpt-5-mini", "--estimate", "--json")
+    assert one.code == other.code == 0
+    told = extract("more.txt", "--model", "openai:gpt-5-mini", "--estimate")
+    estimates = [json.loads(line)["estimate"] for line in other.out.splitlines()]
+    assert len(estimates) == 2
+    assert sum(float(estimate["cost"]) for estimate in estimates) > float(json.loads(one.out)["estimate"]["cost"])
+    about = sum(float(estimate["cost"]) for estimate in estimates)
+    most = sum(float(estimate["mostCost"]) for estimate in estimates)
+    assert f"all: about ${about:.4f}, at most ${most:.4f} and " in told.out
+    assert told.out.count("repairs and retries included") == 1
+
+
 def test_an_estimate_needs_no_key(extract: Extract, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     estimate = extract("--model", "openai:gpt-5-mini", "--estimate", "--json")

@@ -85,7 +85,7 @@ def bad_at(step: Step | Callable[[], Step], *, schema: str = "EntityReply") -> C
 FAULTS: dict[str, tuple[Step, str, int]] = {
     # What is sent, the code that the run names, and how many calls the bad chunk takes.
     "server error": (status(500), "server", 3),
-    "overloaded": (status(503), "overloaded", 3),
+    "overloaded": (status(503), "overloaded", 9),
     "reset in mid-reply": (resets(), "network", 3),
     "closed in mid-reply": (resets(by="close"), "network", 3),
     "garbage": (garbage(), "malformed", 3),

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import logging
+import socket
 import threading
 import traceback
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -90,9 +92,11 @@ async def test_a_sample_is_sent_as_a_seed_where_there_is_one(model, server, inte
         (401, "auth"),
         (403, "auth"),
         (404, "not_found"),
+        (405, "not_found"),
         (422, "bad_request"),
         (429, "rate_limited"),
         (500, "server"),
+        (501, "not_found"),
         (502, "server"),
         (503, "overloaded"),
         (529, "overloaded"),
@@ -212,6 +216,24 @@ async def test_a_server_that_is_not_there_is_a_network_error_that_cost_nothing()
     await model.close()
     assert (failed.value.code, failed.value.usage) == ("network", None)
     assert f"at 127.0.0.1:{port}: the connection failed" in str(failed.value)
+
+
+async def test_who_waits_for_a_connection_does_not_wait_as_long_as_for_an_answer(monkeypatch):
+    monkeypatch.setattr("sameas.llm.reply_client.CONNECT_WITHIN", 0.3)
+    with socket.socket() as full, ExitStack() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        # The queue of those who want in is full, so that a packet more is left without an answer, as by a wrong address.
+        for _ in range(4):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        model = open_model(f"http://127.0.0.1:{full.getsockname()[1]}/v1#tiny", timeout=600.0)
+        async with asyncio.timeout(30):
+            with pytest.raises(ModelError) as failed:
+                await model.ask(an_ask())
+        await model.close()
+    assert (failed.value.code, failed.value.usage) == ("network", None)
 
 
 async def test_a_refusal_is_a_reply_with_its_reason(model, server):

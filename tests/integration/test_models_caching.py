@@ -86,6 +86,7 @@ async def test_a_model_thinks_as_long_as_it_may(model_server: ModelServer, inter
     await model.ask(an_ask(max_output_tokens=4000))
     await model.close()
     thinking, plain = (call.body.get(where) for call in model_server.calls)
+    assert thinking is not None
     assert "low" in str(thinking) or thinking["budget_tokens"] < 4000
     assert plain in (None, "none", {"type": "disabled"})
 

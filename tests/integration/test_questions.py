@@ -96,6 +96,7 @@ def test_an_answer_cites_the_sentences_it_rests_on_and_is_paid_for_once(home: Pa
             ("Weserstahl AG headquarters Bremen.", "two.txt"),
         }
         assert "Weserstahl AG, Bremen [" in first["text"]
+        assert "Weserstahl AG headquarters Bremen" in {one["fact"] for one in first["citations"]}
         assert ask(home, server, "Where are the companies based?") == first
         (call,) = server.calls
     (line,) = [line for line in call.system.splitlines() if line.startswith(':headquarters "headquarters"')]

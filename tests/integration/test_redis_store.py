@@ -17,7 +17,7 @@ from sameas.identity.key import record_digest
 from sameas.once import protocol
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.engine import Engine
-from sameas.once.errors import RecordDamaged, StoreMisconfigured, StoreUnavailable
+from sameas.once.errors import RecordDamaged, StoreClosed, StoreMisconfigured, StoreUnavailable
 from sameas.once.policy import Policy
 from sameas.once.record import (
     About,
@@ -692,7 +692,7 @@ with Store(open_backend(url)) as store:
     store.claim_many([request("one"), request("two")])
     stop()
 events = RedisEvents(url)
-events.publish("tenant", "key", 1, [b"line"])
+events.publish("tenant", "key", 1, [b"line"], fence=1)
 events.ended("tenant", "key")
 events._connected().close()
 print(*sorted(kinds))
@@ -753,6 +753,22 @@ class TestProcessesAndLoops:
             together = [threads.submit(asyncio.run, use(number)) for number in range(2)]
         claims = [claim for future in together for claim in future.result()] + asyncio.run(use(3))
         assert sum(isinstance(claim, Acquired) for claim in claims) == 1
+
+    def test_a_connection_that_is_in_use_when_its_store_is_closed_is_closed_too(self):
+        with RedisServer(appendonly="everysec") as server, server.client() as client, ThreadPoolExecutor(1) as thread:
+            with Store(open_backend(server.url)) as other:
+                # From now on the server knows the scripts.
+                finish(other, "other")
+            store = Store(open_backend(server.url, wait=1))
+            # There is no replica, so it waits for one for a while.
+            finishing = thread.submit(finish, store)
+            wait_until(lambda: client.info("clients")["blocked_clients"] == 1)
+            store.close()
+            with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
+                finishing.result()
+            wait_until(lambda: client.info("clients")["connected_clients"] == 1)
+            with pytest.raises(StoreClosed):
+                store.claim(request("another"))
 
     def test_threads_share_a_store(self, redis_url):
         with (
@@ -820,6 +836,22 @@ class TestCluster:
             stop()
         for backend in (here, there):
             backend.close()
+
+    def test_a_closed_store_answers_nobody(self, cluster):
+        store = Store(open_backend(cluster.url))
+        finish(store)
+        store.close()
+        with pytest.raises(StoreClosed):
+            store.claim(request())
+
+        async def ask_after_closing():
+            store = AsyncStore(open_backend(cluster.url))
+            assert isinstance(await store.claim(request()), Replay)
+            await store.close()
+            with pytest.raises(StoreClosed):
+                await store.claim(request())
+
+        asyncio.run(ask_after_closing())
 
     def test_waiting_for_replicas_is_refused(self, cluster):
         with pytest.raises(StoreMisconfigured, match="leave it out"):

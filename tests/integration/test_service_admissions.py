@@ -13,8 +13,7 @@ from sameas.identity.normalize import normalize_context
 from sameas.server.authentication import open_entry
 from sameas.server.streams import admissions
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.unit.server.house import LONG, SLOW, TURTLE, WITHIN, Hold, read_events, running, settings_for
 from tests.unit.tenancy import tokens
 

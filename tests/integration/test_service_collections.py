@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -168,6 +171,23 @@ def test_what_is_erased_is_gone_with_the_runs_that_named_it(service, client, pre
     assert b"Anna" not in client.collections.export(press)
     for key in done.runs:
         assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
+
+
+def test_the_runs_are_gone_before_the_collection_forgets_which_they_were(service, client, press):
+    (anna,) = client.collections.find(press, "Anna Stone")
+    runs = [one.run for one in client.collections.documents(press)]
+    file = service.app.service.settings.home / "collections.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other, ThreadPoolExecutor(1) as pool:
+        # Somebody else writes: until they are done, nothing is erased from the collection.
+        other.execute("BEGIN IMMEDIATE")
+        erasing = pool.submit(client.collections.erase, press, anna.id)
+        ends_at = time.monotonic() + WITHIN
+        while any(service.client.get(f"/api/v1/runs/{key}").status_code != 404 for key in runs):
+            assert time.monotonic() < ends_at
+        assert [one.id for one in client.collections.find(press, "Anna Stone")] == [anna.id]
+        other.execute("ROLLBACK")
+        assert erasing.result().documents == 2
+    assert not client.collections.find(press, "Anna Stone")
 
 
 def test_a_collection_is_gone_when_it_is_removed(client, press):

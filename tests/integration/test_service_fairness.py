@@ -8,8 +8,7 @@ import pytest
 from sameas.identity.normalize import normalize_context
 from sameas.server.authentication import open_entry
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.unit.server.house import SLOW, TEXT, TURTLE, WITHIN, Hold, running, settings_for
 
 SETTINGS = {"auth": "api-key", "max_requests": 40, "max_runs": 4}
@@ -59,3 +58,30 @@ async def test_a_tenant_is_answered_while_another_has_asked_for_more_than_there_
         answers = await asyncio.gather(*flood)
         assert {answer.status_code for answer in answers} == {200, 429}
         assert (await ask(0, many)).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_graphs_that_one_tenant_has_written_keep_no_other_waiting(house):
+    service, _, many, one = house
+    long = "\n".join(f"Anna{n} Stone works for Acme{n} Ltd in Paris{n}." for n in range(2_500))
+    async with httpx.AsyncClient(base_url=service.url, timeout=2 * WITHIN, limits=httpx.Limits()) as client:
+
+        async def extracted(text, headers):
+            body = {"text": text, "ontologyId": "co", "extractionParams": {"extractor": "lexicon"}}
+            answer = await client.post("/api/v1/extract", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            return f"/api/v1/runs/{answer.json()['idempotencyKey']}"
+
+        large, small = await extracted(long, many), await extracted(TEXT, one)
+        flood = [
+            asyncio.ensure_future(client.get(f"{large}/graph", params={"format": "nquads"}, headers=many))
+            for _ in range(24)
+        ]
+        await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+        for place in (small, f"{small}/graph", "/api/v1/runs", "/health/ready"):
+            answer = await client.get(place, headers=one)
+            assert answer.status_code == 200, answer.text
+        assert sum(not task.done() for task in flood) > 12, "others were answered after the graphs"
+        answers = await asyncio.gather(*flood)
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.content for answer in answers}) == 1

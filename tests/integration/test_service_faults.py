@@ -9,12 +9,12 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
-from sameas.server import bodies
+from sameas.server import bodies, serving
 from sameas.server import service as service_module
-from sameas.server.http import protocol
+from sameas.server.notices import Notices
 from sameas.server.runs.pending_runs import PendingRun, PendingRuns
 from sameas.server.schemas import ExtractRequest
-from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.broadcast import AppendLog
 from sameas.server.tenants.ontologies import Ontologies
 from tests.servers.full_disk import small_disk
 from tests.servers.program import program_or_skip
@@ -85,7 +85,7 @@ def test_a_registry_that_could_not_be_read_when_it_was_updated_is_read_before_it
             return await read(chain, number)
 
         monkeypatch.setattr(AppendLog, "read", broken)
-        inner._background_loop.submit(inner._refresh("")).result(5)
+        inner._background_loop.submit(Notices(inner).refresh("")).result(5)
         refused = extract(service, {**WANTED, "text": "Another text by Anna Stone."})
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:store-unavailable")
         monkeypatch.undo()
@@ -248,7 +248,7 @@ def _connect(service, data):
 
 
 def test_a_head_that_trickles_in_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(protocol, "WITHIN", 0.3)
+    monkeypatch.setattr(serving, "WITHIN", 0.3)
     with running(tmp_path) as service:
         silent = _connect(service, b"")
         slow = _connect(service, b"GET /health/live HTTP/1.1\r\nHost: localh")

@@ -76,13 +76,17 @@ def test_the_lines_are_the_same_over_rpc_and_under_a_client_s_key(tmp_path):
                 pass
         for _ in range(2):
             post(service, REQUEST, **{"Idempotency-Key": "mine"})
+        with connect(service.socket_url) as socket:
+            socket.send(json.dumps({"tag": "extraction.getResult", "payload": REQUEST}))
+            assert json.loads(socket.recv())["result"]["entities"]
     assert [line["event"] for line in lines[:4]] == [
         "Extraction requested",
         "Cache miss, orchestrating extraction",
         "Starting streaming extraction",
         "Extraction complete",
     ]
-    assert [line["event"] for line in lines[4:]] == ["Extraction requested", "Cache hit"] * 2
+    assert [line["event"] for line in lines[4:]] == [*["Extraction requested", "Cache hit"] * 2, "Cache hit"]
+    assert lines[-1]["cacheAge"] >= 0
     assert len({line["idempotencyKey"] for line in lines}) == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from sameas.server.runs import long_work
 from sameas.server.runs import preparation as preparing
-from sameas.server.tenants import descriptions, ontologies
+from sameas.server.tenants import ontologies, ontology_files
 from tests.unit.server.house import LONG, REQUEST, TURTLE, WITHIN, read_events, running
 
 TEXTS = "\n\n".join(f"Anna{n} Stone works for Acme{n} Ltd in Paris{n}." for n in range(4_800))
@@ -74,7 +74,7 @@ def test_long_work_gives_the_answers_of_short_work_and_is_done_elsewhere(tmp_pat
 
 def test_a_large_ontology_is_put_validated_and_used(tmp_path):
     data = _large(3_000)
-    assert len(data) > descriptions.LARGE_ONTOLOGY
+    assert len(data) > ontology_files.LARGE_ONTOLOGY
     with running(tmp_path) as service:
         put = service.client.put("/api/v1/ontologies/large", content=data)
         assert (put.status_code, put.json()["created"]) == (201, True)

@@ -12,7 +12,7 @@ from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import parse_address
 from sameas.llm.redis_account import RedisAccount
 from sameas.server.runs import models
-from sameas.server.runs.extractors import TimeLimits
+from sameas.server.runs.preparation import TimeLimits
 from sameas.server.schemas import ExtractionParams
 from sameas.settings import Settings
 from sameas.stores.memory import MemoryBackend
@@ -206,7 +206,7 @@ def test_a_run_whose_model_process_is_killed_is_finished_with_what_was_set_aside
             while (run := service.client.get(place.headers["location"]).json())["status"] != "complete":
                 assert time.monotonic() < ends_at, answer.text
                 time.sleep(0.1)
-            accounts, background_loop = service.app.service.runner._accounts, service.app.service._background_loop
+            accounts, background_loop = service.app.service.accounts, service.app.service._background_loop
             today = time.strftime("%Y-%m-%d", time.gmtime())
             while (account := background_loop.submit(accounts.read("", today)).result(WITHIN)).reserved:
                 assert time.monotonic() < ends_at, "what was set aside is not settled"

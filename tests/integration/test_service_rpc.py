@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from sameas.server.http.rpc import MAX_BATCH, MAX_IN_FLIGHT
+from sameas.server.http.routes.rpc import MAX_BATCH, MAX_IN_FLIGHT
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, WITHIN, Hold, running
 
 SLOW_PAYLOAD = {"text": LONG, "ontologyId": "company", "extractionParams": SLOW}

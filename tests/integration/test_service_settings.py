@@ -23,7 +23,7 @@ def post(service, body, **headers):
 
 def day_of(service):
     """What the tenant has spent today."""
-    accounts, background_loop = service.app.service.runner._accounts, service.app.service._background_loop
+    accounts, background_loop = service.app.service.accounts, service.app.service._background_loop
     return background_loop.submit(accounts.read("", time.strftime("%Y-%m-%d", time.gmtime()))).result(WITHIN)
 
 

@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import rdflib
@@ -58,7 +58,11 @@ def test_rdflib_reads_a_collection_as_a_graph(endpoint: str) -> None:
     ((who, where),) = list(graph.subject_objects(works_for))
     assert str(next(graph.objects(who, rdflib.RDFS.label))) == "Alice Stone"
     rows = graph.query("SELECT ?name { ?s <http://www.w3.org/2000/01/rdf-schema#label> ?name } ORDER BY ?name")
-    assert [str(row[0]) for row in rows] == ["Acme Robotics", "Alice Stone", "press.txt"]
+    assert [str(row[0]) for row in cast("Iterable[rdflib.query.ResultRow]", rows)] == [
+        "Acme Robotics",
+        "Alice Stone",
+        "press.txt",
+    ]
 
 
 @pytest.mark.parametrize("method", ["GET", POST])

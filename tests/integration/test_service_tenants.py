@@ -10,8 +10,7 @@ from sameas.server.authentication import open_entry
 from sameas.server.tenants.access import OPERATOR
 from sameas.settings import SettingsError
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import ADMIN_ROLE, TenantDirectory, open_tables
 from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
 from tests.unit.tenancy import tokens
 
@@ -26,6 +25,7 @@ class Somebody(NamedTuple):
     admin: dict
     other_user: dict
     case_id: str
+    other_id: str
 
 
 class House(NamedTuple):
@@ -61,7 +61,14 @@ def _enrol(database, name):
         made = keys.create(ctx, "key", user_id=who.user_id, roles=roles)
         return {"X-API-Key": made.token}
 
-    return Somebody(tenant.tenant_id, header(user), header(user, ADMIN_ROLE, OPERATOR), header(other), case.case_id)
+    return Somebody(
+        tenant.tenant_id,
+        header(user),
+        header(user, ADMIN_ROLE, OPERATOR),
+        header(other),
+        case.case_id,
+        str(other.user_id),
+    )
 
 
 def extract(house, who, request=SHARED, **headers):
@@ -316,3 +323,82 @@ def test_the_collections_of_another_tenant_are_not_there_in_any_way(house):
         assert reply.status_code == 404, (path, reply.text)
     # Of the tenant, but without a role in the collection.
     assert house.service.get("/api/v1/collections/press", headers=house.one.other_user).status_code == 404
+
+
+ROLES = ("reader", "contributor", "curator", "owner")
+# What only whoever has the role may do in a collection, those above it too.
+NEEDS = {
+    ("GET", ""): "reader",
+    ("GET", "/documents"): "reader",
+    ("GET", "/entities"): "reader",
+    ("GET", "/entities/nobody"): "reader",
+    ("GET", "/statements"): "reader",
+    ("GET", "/pairs"): "reader",
+    ("GET", "/decisions"): "reader",
+    ("GET", "/contradictions"): "reader",
+    ("GET", "/sync"): "reader",
+    ("GET", "/export"): "reader",
+    ("GET", "/graph"): "reader",
+    ("GET", "/outline"): "reader",
+    ("GET", "/find?q=Alice"): "reader",
+    ("GET", "/path?a=x&b=y"): "reader",
+    ("GET", "/sparql?query=ASK{}"): "reader",
+    ("POST", "/sparql"): "reader",
+    ("POST", "/ask"): "reader",
+    ("POST", "/documents"): "contributor",
+    ("POST", "/retry"): "contributor",
+    ("DELETE", "/documents?name=none.txt"): "contributor",
+    ("DELETE", "/documents?name=known:staff.csv"): "curator",
+    ("POST", "/decisions"): "curator",
+    ("DELETE", "/decisions/none"): "curator",
+    ("PUT", "/known?name=staff.csv"): "curator",
+    ("GET", "/members"): "owner",
+    ("PUT", "/members/somebody"): "owner",
+    ("DELETE", "/members/somebody"): "owner",
+    ("GET", "/check"): "owner",
+    ("DELETE", "/entities/nobody"): "owner",
+    ("DELETE", ""): "owner",
+}
+BODIES = {
+    "/sparql": ("application/sparql-query", b"ASK {}"),
+    "/ask": ("application/json", b'{"question": "Who?"}'),
+    "/documents": ("application/json", b'{"documents": [{"name": "none.txt", "text": "Nobody."}]}'),
+    "/decisions": ("application/json", b'{"verdict": "same", "a": "x", "b": "y"}'),
+    "/known?name=staff.csv": ("text/csv", b"iri,name\nhttps://example.org/id/1,Acme\n"),
+    "/members/somebody": ("application/json", b'{"role": "reader"}'),
+}
+
+
+def test_every_request_of_the_contract_for_a_collection_has_a_role(house):
+    paths = house.service.get("/openapi.json").json()["paths"]
+    within = "/api/v1/collections/{id}"
+    found = {(method.upper(), path) for path in paths if path.startswith(within) for method in paths[path]}
+    asked = {(method, within + path.partition("?")[0]) for method, path in NEEDS}
+    named = {("/entities/nobody", "/entities/{entity}"), ("/decisions/none", "/decisions/{decision}")}
+    named |= {("/members/somebody", "/members/{principal}")}
+    for one, other in named:
+        asked = {(method, path.replace(one, other)) for method, path in asked}
+    assert found - asked == {("GET", f"{within}/documents/{{digest}}")}
+
+
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_whoever_has_a_role_may_do_what_it_allows_and_nothing_more(house, role):
+    here = f"/api/v1/collections/{role}"
+    owner, member = house.one.user, house.one.other_user
+    made = house.service.post("/api/v1/collections", json={"name": str(role), "ontologyId": "shared"}, headers=owner)
+    assert made.status_code == 201, made.text
+    if role is not None:
+        given = house.service.put(f"{here}/members/{house.one.other_id}", json={"role": role}, headers=owner)
+        assert given.status_code == 204, given.text
+    for (method, path), needed in NEEDS.items():
+        kind, body = BODIES.get(path, ("application/json", b"")) if method in ("POST", "PUT") else ("", b"")
+        answer = house.service.request(
+            method, here + path, content=body, headers={**member, **({"Content-Type": kind} if body else {})}
+        )
+        known = "there is no collection" not in answer.text
+        allowed = role is not None and ROLES.index(role) >= ROLES.index(needed)
+        assert known == (role is not None), (method, path, answer.text)
+        assert ("this needs the role" in answer.text) == (known and not allowed), (method, path, answer.text)
+        assert answer.status_code != 500
+        if not allowed:
+            assert answer.status_code == (403 if known else 404), (method, path, answer.text)

@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg.rows import dict_row, namedtuple_row, scalar_row
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
@@ -480,3 +481,30 @@ def test_psycopg_connection_is_joined_without_sqlalchemy(postgres_url):
         engine.run(lambda context: 1, scope="s", key="a", connection=connection)
         connection.commit()
         assert engine.run(never, scope="s", key="a") == 1
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"row_factory": dict_row},
+        {"row_factory": namedtuple_row},
+        {"row_factory": scalar_row},
+        {"cursor_factory": "raw"},
+    ],
+    ids=["dicts", "named tuples", "scalars", "raw"],
+)
+def test_psycopgs_own_connection_may_have_rows_and_cursors_of_its_own(postgres_url, own):
+    raw = {"cursor_factory": psycopg.RawCursor}, {"cursor_factory": psycopg.AsyncRawCursor}
+    threads, tasks = raw if own.get("cursor_factory") == "raw" else (own, own)
+    with Engine(open_store(postgres_url)) as engine, psycopg.connect(postgres_url, **threads) as connection:
+        for _ in range(2):
+            assert engine.run(lambda ctx: "first", scope="s", key="k", connection=connection) == "first"
+            connection.commit()
+
+    async def main():
+        engine = AsyncEngine(open_async_store(postgres_url))
+        async with await psycopg.AsyncConnection.connect(postgres_url, **tasks) as connection:
+            assert await engine.run(lambda ctx: "second", scope="s", key="k", connection=connection) == "first"
+        await engine.close()
+
+    asyncio.run(main())

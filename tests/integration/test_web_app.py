@@ -116,6 +116,20 @@ def test_a_newcomer_goes_from_an_empty_page_to_a_downloaded_graph(browser, servi
         assert "company#worksFor" in graph
 
 
+def test_the_example_is_three_clicks_away_from_a_graph(browser, tmp_path):
+    with running(tmp_path) as fresh, open_page(browser, fresh.url) as page:
+        page.get_by_role("button", name="Try the example").click()
+        page.get_by_text("The ontology example-company is registered.").wait_for()
+        page.get_by_text("no call of a model, no cost").wait_for()
+        page.get_by_role("button", name="Extract the graph").click()
+        page.get_by_role("heading", name="story.txt").wait_for()
+        page.locator("mark", has_text="Nordlicht Speicher").first.click()
+        page.get_by_role("heading", name="Nordlicht Speicher").wait_for()
+        page.get_by_role("link", name="Studio").click()
+        # The same work again is known before it is asked for.
+        page.get_by_text("This was extracted before").wait_for()
+
+
 def drop(page, files):
     """Files from outside, let go over the page."""
     given = [[name, base64.b64encode(data).decode()] for name, data in files.items()]
@@ -223,7 +237,7 @@ def test_a_new_version_of_an_ontology_is_asked_for(browser, service):
         page.get_by_label("Add an ontology").set_input_files(
             files=[{"name": "company.ttl", "mimeType": "", "buffer": changed}]
         )
-        page.get_by_role("button", name="Leave it as it is").click()
+        page.get_by_role("button", name="Keep the present one").click()
         assert service.client.get("/api/v1/ontologies/company").json()["version"] == entry["version"]
         page.get_by_label("Add an ontology").set_input_files(
             files=[{"name": "broken.ttl", "mimeType": "", "buffer": b"no turtle <"}]
@@ -305,7 +319,7 @@ def test_classes_and_statuses_narrow_text_graph_and_lists(browser, service):
         page.get_by_role("tab", name="Entities").click()
         page.wait_for_function(entities.format(1))
         assert set(page.locator("mark").all_inner_texts()) == {"Bremen"}
-        page.get_by_role("img", name="Graph of 1 entities").wait_for()
+        page.get_by_role("img", name="Graph of 1 entity").wait_for()
         # A class has what is below it.
         page.get_by_role("combobox", name="Class").select_option(label="organization (4)")
         page.wait_for_function(entities.format(4))
@@ -364,12 +378,12 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         # What the ontology does not allow is refused, with the reason.
         page.get_by_role("tab", name="Entities").click()
         page.locator("[data-entity]", has_text="Anna Stone").click()
-        page.get_by_role("button", name="Another class").click()
+        page.get_by_role("button", name="Change class").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("combobox", name="Class").select_option(label="city")
         dialog.get_by_role("button", name="Change the class").click()
         dialog.get_by_text("first reject or correct what would not fit").wait_for()
-        dialog.get_by_role("button", name="Leave it").click()
+        dialog.get_by_role("button", name="Cancel").click()
         # A missed fact, from words that are selected.
         page.evaluate(
             """() => {
@@ -402,7 +416,7 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
     again = extract(service, text=text, model="other", document="reviewed.txt")
     assert again != key
     with open_page(browser, show(service, again, tab="decisions")) as page:
-        page.get_by_text("does not fit any more").wait_for()
+        page.get_by_text("no longer fits").wait_for()
         page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="founder").nth(1).wait_for()
         assert page.locator("[data-relation]", has_text="Bob Miller").all_inner_texts()[0].startswith("Acme GmbH")
@@ -587,6 +601,27 @@ def test_things_are_merged_split_and_corrected(browser, service):
         page.get_by_text("Corrected.").wait_for()
         page.get_by_role("tab", name="Relations").click()
         page.locator("[data-relation]", has_text="Anna Stone works for Acme GmbH").wait_for()
+        # 北京大学 stands apart again; it is given a class that the ontology allows, and has its own back.
+        page.get_by_role("tab", name="Entities").click()
+        beijing = page.locator("[data-entity]", has_text="北京大学")
+        beijing.click()
+        page.get_by_role("button", name="Change class").click()
+        dialog.get_by_role("combobox", name="Class").select_option(label="company")
+        dialog.get_by_role("button", name="Change the class").click()
+        page.get_by_text("Class changed.").wait_for()
+        page.get_by_role("tab", name="Entities").click()
+        beijing.locator(".item-note", has_text="company").wait_for()
+        page.get_by_role("tab", name=re.compile("^Decisions")).click()
+        # The last decision first: the class, the correction, the split; then all of them is undone.
+        for _ in range(4):
+            undone = page.locator(".decisions li.undone").count()
+            page.locator(".decisions li:not(.undone)").first.get_by_role("button", name="Undo").click()
+            page.wait_for_function(
+                "before => document.querySelectorAll('.decisions li.undone').length === before + 1", arg=undone
+            )
+        page.get_by_role("tab", name="Entities").click()
+        beijing.locator(".item-note", has_text="university").wait_for()
+        assert beijing.count() == 1
 
 
 def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
@@ -597,6 +632,21 @@ def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
         page.get_by_role("button", name="In both").click()
         page.locator(".side-same").nth(2).wait_for()
         assert violations(page) == []
+
+
+def test_a_run_as_found_is_compared_with_itself_as_reviewed(browser, service):
+    key = extract(service, text=f"Reviewed and compared. {STORY}", document="versions.txt")
+    with open_page(browser, show(service, key, min=0, tab="review")) as page:
+        queue = page.get_by_role("group", name="Review queue")
+        queue.get_by_role("heading", name="Bob Miller works for Acme GmbH").wait_for()
+        queue.press("r")
+        page.get_by_text("Rejected.").first.wait_for()
+        page.get_by_role("link", name="Compare").last.click()
+        page.get_by_role("combobox", name="Right").select_option(key)
+        page.get_by_role("combobox", name="Version").first.select_option("found")
+        page.get_by_text("− 1 relation").wait_for()
+        assert page.locator(".side-gone").inner_text().endswith("Bob Miller works for Acme GmbH")
+        page.get_by_text("+ 0 relations").wait_for()
 
 
 def test_documents_and_ontologies_full_of_markup_stay_text(browser, service):
@@ -647,7 +697,7 @@ def test_a_run_is_started_and_read_with_the_keyboard_alone(browser, service):
         tab_to("Text with mentions", most=60)
         page.keyboard.press("ArrowRight")
         page.get_by_role("heading", name="Anna Stone").wait_for()
-        tab_to("Chosen", most=20)
+        tab_to("Details", most=20)
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         tab_to("", most=1)
@@ -682,7 +732,7 @@ def test_every_dialog_of_a_run_is_for_everybody(browser, service, scheme):
     opened = {
         "Download": show(service, key),
         "Correct": show(service, key, min=0, s="r:1", tab="selection"),
-        "Another class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
+        "Change class": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Merge": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Split": show(service, key, min=0, s=f"e:{acme}", tab="selection"),
         "Add it after all": show(service, key, min=0, s="x:0", tab="selection"),
@@ -732,6 +782,95 @@ def test_a_link_to_a_fact_shows_its_words_and_names_in_the_graph_do_not_lie_upon
         )
 
 
+def test_the_graph_is_given_more_room_and_is_zoomed_with_the_keyboard(browser, service):
+    key = extract(service)
+    with open_page(browser, show(service, key, min=0)) as page:
+        page.locator(".canvas[data-settled]").wait_for()
+        canvas, text = page.locator(".canvas"), page.locator(".area-text")
+        before = canvas.bounding_box()["width"]
+        page.get_by_role("button", name="Enlarge").press("Enter")
+        text.wait_for(state="hidden")
+        page.wait_for_function(
+            "before => document.querySelector('.canvas').clientWidth > before * 1.2 && document.querySelector('.canvas canvas').clientWidth > before * 1.2",
+            arg=before,
+        )
+        assert violations(page) == []
+        # All that is drawn is inside of the frame, each name too.
+        is_inside = """() => {
+          const canvas = document.querySelector(".canvas"), { chart } = canvas;
+          const from = chart.screen2GraphCoords(0, 0), to = chart.screen2GraphCoords(canvas.clientWidth, canvas.clientHeight);
+          const nodes = chart.graphData().nodes;
+          return canvas.labels.length === nodes.length && nodes.every((node) => node.x > from.x && node.x < to.x && node.y > from.y && node.y < to.y)
+            && canvas.labels.every((one) => one.x >= from.x && one.x + one.w <= to.x && one.y >= from.y && one.y + one.h <= to.y);
+        }"""
+        page.wait_for_function(is_inside)
+        zoomed = page.evaluate("() => document.querySelector('.canvas').chart.zoom()")
+        page.get_by_role("button", name="Zoom in").press("Enter")
+        page.wait_for_function("before => document.querySelector('.canvas').chart.zoom() > before", arg=zoomed)
+        page.get_by_role("button", name="Fit").press("Enter")
+        page.wait_for_function(is_inside)
+        page.get_by_role("button", name="Enlarge").press("Enter")
+        text.wait_for()
+
+
+def test_what_is_chosen_has_its_relations_named_in_the_graph(browser, service):
+    key = extract(service)
+    acme = entity(service, key, "Acme GmbH")["id"]
+    names = "() => document.querySelector('.canvas').labels?.length ?? 0"
+    with open_page(browser, show(service, key, min=0)) as page:
+        page.locator(".canvas[data-settled]").wait_for()
+        page.wait_for_function("() => document.querySelector('.canvas').labels?.length > 4")
+        before = page.evaluate(names)
+        page.goto(show(service, key, min=0, s=f"e:{acme}"))
+        # Two relations of it hold; each has its name beside the names of the things.
+        page.wait_for_function(f"before => ({names})() >= before + 2", arg=before)
+
+
+def test_details_begin_at_their_heading_however_far_down_one_has_chosen(browser, service):
+    text = " ".join(f"Anna{number} Stone works for Acme{number} Ltd." for number in range(40))
+    key = service.client.post("/api/v1/extract", json={"text": text, "ontologyId": "company"}).json()["idempotencyKey"]
+    with open_page(browser, show(service, key, min=0, tab="entities")) as page:
+        last = page.locator("[data-entity]").last
+        name = last.locator(".item-name").inner_text()
+        last.click()
+        heading = page.locator(".details h2", has_text=name)
+        heading.wait_for()
+        page.wait_for_function(
+            """() => {
+              const panel = document.querySelector(".area-side [role='tabpanel']").getBoundingClientRect();
+              return document.querySelector(".details h2").getBoundingClientRect().top >= panel.top;
+            }"""
+        )
+
+
+def test_tabs_of_a_browser_tell_runs_apart(browser, service):
+    key, other = (extract(service, text=f"Titled {name}. {STORY}", document=name) for name in ("one.txt", "two.txt"))
+    with open_page(browser, show(service, key)) as page:
+        for address, title in (
+            (show(service, key), "one.txt · sameas"),
+            (show(service, other), "two.txt · sameas"),
+            (f"{service.url}/#/runs", "Runs · sameas"),
+            (f"{service.url}/#/runs/{key}/timeline", "Timeline of one.txt · sameas"),
+            (f"{service.url}/#/ontologies/one?id=company", "Companies and their people · sameas"),
+        ):
+            page.goto(address)
+            page.wait_for_function("title => document.title === title", arg=title)
+
+
+def test_controls_of_one_row_are_equally_high(browser, service):
+    key = extract(service)
+    rows = {
+        show(service, key, min=0): ".filters > :is(input, select)",
+        f"{service.url}/#/runs": ".console-filters :is(input, select)",
+        f"{service.url}/#/compare?left={key}": ".side:first-child :is(select, .button)",
+    }
+    with open_page(browser, service.url) as page:
+        for address, row in rows.items():
+            page.goto(address)
+            page.locator(row).first.wait_for()
+            assert len({box.bounding_box()["height"] for box in page.locator(row).all()}) == 1, address
+
+
 def test_on_a_telephone_the_queue_the_place_and_whole_words_are_seen(browser, service):
     key = extract(service, document="telephone.txt")
     with open_page(browser, show(service, key, min=0), viewport={"width": 360, "height": 740}) as page:
@@ -778,6 +917,37 @@ def test_nothing_is_cut_off_on_a_phone_or_a_wall(browser, service, width):
             page.get_by_role("tab", name="Entities").click()
             page.locator("[data-entity]").first.wait_for()
             assert violations(page) == []
+
+
+def test_names_that_are_one_long_word_do_not_widen_a_page(browser, service):
+    name, ontology, client = "A" * 140 + "😀" + "ب" * 100, "o" * 180, service.client
+    long = TURTLE.replace(b"example/company", b"example/long").replace(b'"person"@en', b'"' + b"Person" * 30 + b'"@en')
+    assert client.put(f"/api/v1/ontologies/{ontology}", content=long).status_code == 201
+    text = f"{'Anna' * 40} Stone works for Acme Ltd. Bob Miller works for {'Very' * 40} GmbH."
+    request = {"text": text, "ontologyId": ontology, "document": name}
+    answer = client.post("/api/v1/extract", json=request, headers={"Idempotency-Key": "k" * 220})
+    key = answer.json()["idempotencyKey"]
+    made = client.post("/api/v1/collections", json={"name": "c" * 120, "ontologyId": ontology}).json()["id"]
+    client.post(f"/api/v1/collections/{made}/documents", json={"documents": [{"name": name, "text": text}]})
+    pages = {
+        f"#/studio/{key}?min=0": "mark",
+        f"#/runs/{key}/timeline": ".stage-table",
+        "#/runs": "tbody tr",
+        f"#/keys/record?key={'k' * 220}": ".record-words",
+        "#/ontologies": "tbody tr",
+        f"#/ontologies/one?id={ontology}": ".stats",
+        f"#/compare?left={key}&right={key}": ".summary",
+        "#/collections": ".collection-card",
+        f"#/collections/{made}": "tbody tr",
+        f"#/collections/{made}/graph": ".things li",
+    }
+    with open_page(browser, service.url) as page:
+        for address, ready in pages.items():
+            page.goto(f"{service.url}/{address}")
+            page.locator(ready).first.wait_for()
+            for width in (360, 1280):
+                page.set_viewport_size({"width": width, "height": 800})
+                assert not is_too_wide(page), (address, width)
 
 
 def test_the_file_of_a_run_opens_without_a_server(browser, service, tmp_path):

@@ -19,8 +19,7 @@ from sameas.ontology.load import load_ontology
 from sameas.server.authentication import open_entry
 from sameas.server.tenants.web_sessions import COOKIE
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import TenantDirectory
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.integration.test_service_processes import SERVERS, SLOW_REQUEST, _answers, _until
 from tests.servers.browser import open_browser, open_page, violations
 from tests.servers.port import free_port
@@ -56,7 +55,7 @@ def test_a_page_goes_on_after_its_server_was_killed_in_mid_run(browser, tmp_path
             page.locator("mark").first.wait_for()
             process.kill()
             process.join(WITHIN)
-            page.get_by_text("The connection is gone").wait_for()
+            page.get_by_text("Connection lost").wait_for()
             (home / "hold").unlink()
             process = start(home, port)
             page.get_by_role("button", name="Download").wait_for()
@@ -170,8 +169,12 @@ def test_each_tenant_signs_in_and_sees_its_own_work_alone(browser, tenants):
 
 def test_a_session_that_ends_costs_nothing_that_was_typed(browser, tenants):
     service, ((one, _), (two, _)) = tenants
+    headers = {"X-API-Key": one, "Content-Type": "text/turtle"}
+    put = httpx.put(f"{service.url}/api/v1/ontologies/company", content=TURTLE, headers=headers)
+    assert put.is_success
     with open_page(browser, service.url, forgiven=("401",)) as page:
         sign_in(page, one)
+        page.get_by_role("option", name=re.compile("^company")).wait_for(state="attached")
         text = page.get_by_role("textbox", name="Text", exact=True)
         text.fill("Anna Stone works for Acme Ltd.")
         # The cookie is taken away, as when its time is over; the next request finds out.
@@ -329,6 +332,38 @@ def test_the_command_line_writes_the_page_opens_the_app_and_gives_examples(brows
     assert example.triples
     nothing = subprocess.run(**command(tmp_path, "runs", "examples", "0" * 8), capture_output=True, check=False)
     assert b"no run has a key" in nothing.stderr
+
+
+def test_a_token_or_a_key_is_asked_for_where_either_will_do(browser, tmp_path):
+    (tmp_path / "keys.json").write_bytes(tokens.key_set(tokens.public_jwk("ES256")))
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    directory = TenantDirectory(database)
+    tenant = directory.bootstrap("one", service_id="setup")
+    ctx = normalize_context(service_id="setup", tenant_id=tenant.tenant_id)
+    user = directory.add_user(ctx, "user")
+    key = ApiKeys(database).create(ctx, "key", user_id=user.user_id).token
+    database.close()
+    settings = {
+        "auth": "jwt,api-key",
+        "jwt_issuer": tokens.ISSUER,
+        "jwt_audience": tokens.AUDIENCE,
+        "jwt_keys": str(tmp_path / "keys.json"),
+    }
+    token = tokens.signed("ES256", tenant_id=tenant.tenant_id, sub=user.user_id, roles=[])
+    with (
+        running(tmp_path, entry=open_entry(settings_for(tmp_path, **settings)), **settings) as service,
+        open_page(browser, service.url, forgiven=("401",)) as page,
+    ):
+        kind = page.get_by_role("combobox", name="With")
+        for choice, label, credential in (("jwt", "Token", token), ("api-key", "API key", key)):
+            kind.select_option(choice)
+            assert violations(page) == []
+            page.get_by_label(label, exact=True).fill(credential)
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_role("heading", name="Turn a text into a graph").wait_for()
+            assert user.user_id in page.locator(".person").inner_text()
+            page.get_by_role("button", name="Sign out").click()
+            kind.wait_for()
 
 
 def test_a_session_stands_for_a_token_and_ends_when_its_user_is_disabled(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sameas.server.authentication import open_entry
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import open_tables
 from tests.integration.test_service_tenants import _enrol
 from tests.integration.test_web_console import looked_at
 from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations
@@ -15,7 +15,7 @@ from tests.servers.model_server import ModelServer
 from tests.unit.server.house import EXAMPLE, TURTLE, WITHIN, running, settings_for
 
 DOCUMENTS = sorted((EXAMPLE / "collection").glob("*.txt"))
-QUERY = "SELECT ?company ?person { ?company :founder ?person } LIMIT 50"
+QUERY = "SELECT ?company ?person { ?company :founder|:chiefExecutive ?person } LIMIT 50"
 HOSTILE = "<img src=x onerror=alert(1)>.txt"
 HOSTILE_TEXT = "Anna <script>alert(2)</script> Stone works for Acme Ltd. Acme Ltd was founded by Anna Stone."
 
@@ -108,7 +108,7 @@ def test_a_collection_is_made_and_filled_and_its_documents_are_read(place, page)
     page.get_by_role("button", name="New collection…").click()
     page.get_by_label("Name").fill("minutes 2026")
     page.get_by_label("Ontology").select_option(label="Companies and their people")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="minutes 2026")).to_be_visible()
     assert violations(page) == []
     page.get_by_label("Add documents…").set_input_files(
@@ -122,6 +122,17 @@ def test_a_collection_is_made_and_filled_and_its_documents_are_read(place, page)
     expect(rows.locator(".badge", has_text="complete")).to_have_count(2)
     rows.filter(has_text="two.html").get_by_role("button", name="Remove").click()
     expect(rows).to_have_count(1)
+
+
+def test_on_a_telephone_the_page_that_one_is_on_is_seen_in_the_row_of_pages(place, page):
+    page.set_viewport_size({"width": 360, "height": 740})
+    for path in ("", "/contradictions", "/ask"):
+        go(page, place, path)
+        here = page.locator(".ways [aria-current]")
+        expect(here).to_be_visible()
+        page.wait_for_function(
+            "() => { const box = document.querySelector('.ways [aria-current]').getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; }"
+        )
 
 
 def test_names_and_sentences_from_documents_are_text(place, page):
@@ -147,7 +158,7 @@ def test_the_graph_begins_with_the_most_connected_and_grows_by_choosing(place, p
     page.locator(".things").get_by_role("button", name="Norhavn AS", exact=True).click()
     expect(page.locator(".things")).to_contain_text("Bergen")
     assert things.count() > few
-    aside = page.get_by_role("complementary", name="What is chosen")
+    aside = page.get_by_role("complementary", name="Selection")
     expect(aside.get_by_role("heading", name="Norhavn AS")).to_be_visible()
     # A fact of the list shows the sentences that say it.
     aside.get_by_title("See its sentences").first.click()
@@ -157,6 +168,7 @@ def test_the_graph_begins_with_the_most_connected_and_grows_by_choosing(place, p
 def test_a_thing_has_all_facts_with_their_sentences_by_document(place, page):
     go(page, place, f"/entities/{place.thing}")
     expect(page.get_by_role("heading", name="Tidewater Robotics").first).to_be_visible()
+    expect(page).to_have_title("Tidewater Robotics · sameas")
     fact = page.locator(".stated", has_text="Maria Okafor").first
     fact.get_by_role("button").first.click()
     expect(fact.locator("blockquote").first).to_contain_text("Maria Okafor")
@@ -196,7 +208,7 @@ def test_the_file_of_a_collection_opens_from_disk_without_a_server(place, tmp_pa
         things.get_by_role("button", name="Norhavn AS", exact=True).click()
         expect(things).to_contain_text("Bergen")
         assert things.locator("li").count() > few
-        aside = page.get_by_role("complementary", name="What is chosen")
+        aside = page.get_by_role("complementary", name="Selection")
         expect(aside.get_by_role("heading", name="Norhavn AS")).to_be_visible()
         aside.get_by_title("See its sentences").first.click()
         expect(aside.locator("blockquote").first).to_be_visible()
@@ -235,6 +247,13 @@ def test_a_doubtful_pair_is_decided_by_a_key_and_undone(place, page):
     go(page, place, "/pairs")
     cards = page.locator(".twins")
     expect(cards).to_have_count(len(pairs))
+    # A letter that is meant for something else decides nothing.
+    page.get_by_role("button", name="Download").focus()
+    page.keyboard.press("d")
+    page.get_by_label("Reason").first.press("d")
+    expect(page.get_by_label("Reason").first).to_have_value("d")
+    expect(page.get_by_text("stay two")).to_have_count(0)
+    cards.first.focus()
     page.keyboard.press("d")
     expect(page.get_by_text("stay two")).to_be_visible()
     expect(cards).to_have_count(len(pairs) - 1)
@@ -284,6 +303,9 @@ def test_a_question_is_answered_with_the_sentences_it_rests_on(place, page):
     expect(answer).to_contain_text("Maria Okafor")
     expect(page.get_by_role("region", name="Sentences")).to_contain_text("was founded in 2012 by Maria Okafor")
     expect(page.get_by_role("region", name="Sentences")).to_contain_text("annual-report.txt")
+    expect(page.get_by_role("region", name="Sentences")).to_contain_text(
+        "Tidewater Robotics chief executive Maria Okafor"
+    )
     assert violations(page) == []
     page.get_by_text("The query that was asked").click()
     page.get_by_role("link", name="Open it").click()

@@ -1,6 +1,7 @@
 """The console in a real browser: runs, keys, ontologies and health, used as people use them."""
 
 import json
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.record import Identity
 from sameas.server.authentication import open_entry
 from sameas.server.runs.hourly_counts import HourlyCounts
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import open_tables
 from tests.integration.model_path import ORACLE, document
 from tests.integration.test_service_tenants import _enrol
 from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations
@@ -144,6 +145,9 @@ def test_a_clients_key_is_found_by_keyboard_and_told_in_words(console):
         page.keyboard.press("Enter")
         expect(page.locator(".record-words")).to_contain_text("a client chose it")
         expect(page.locator(".record-words")).to_contain_text("gets this result again")
+        # Times are written for people; who wants the instant finds it in the element.
+        expect(page.locator(".record-words")).to_contain_text(f"was accepted at {datetime.now(UTC).day} ")
+        expect(page.locator(".record-words time").first).to_have_attribute("datetime", re.compile(r"T.*Z$"))
 
 
 def test_keys_are_filtered_by_all_that_is_known_of_them(console):
@@ -194,7 +198,7 @@ def test_a_held_key_is_released_with_a_reason(console):
     hold_key(console.service, "order-held")
     with console.open("/keys?state=held") as page:
         page.get_by_role("link", name="order-held").click()
-        expect(page.locator(".record-words")).to_contain_text("importer-2:4711 holds it since")
+        expect(page.locator(".record-words")).to_contain_text("importer-2:4711 has held it since")
         page.get_by_role("button", name="Release…").click()
         assert violations(page) == []
         page.get_by_label("Reason").fill("its machine is gone")
@@ -210,6 +214,7 @@ def test_clients_that_retry_too_hard_are_told_of_above_the_charts(console, tmp_p
     identity = Identity(b"", "", "extract", "key")
     for number in range(200):
         counts.on(CallEnded(CallStarted(identity, {}), "replay" if number % 10 == 0 else "fresh", 0.1, 0.0))
+    counts.flush()
     counts.close()
     with running(tmp_path) as service, looked_at(console.browser, service.url) as page:
         page.goto("/#/keys")
@@ -330,7 +335,7 @@ def test_two_tenants_see_nothing_of_each_other(console, tmp_path):
                     # Without the role for it nothing can be changed.
                     expect(page.get_by_role("button", name="Forget…")).to_have_count(0)
                 else:
-                    expect(page.get_by_role("alert")).to_contain_text("there is no record")
+                    expect(page.get_by_role("alert")).to_contain_text("There is no record")
                 page.goto("/#/ontologies")
                 expect(page.get_by_role("link", name="Companies and their people")).to_have_count(1 if sees else 0)
                 page.goto("/#/health")

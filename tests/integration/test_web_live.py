@@ -61,11 +61,11 @@ def test_a_run_that_is_deleted_while_somebody_looks_is_gone(browser, service, ho
         # The page hears of it when all is over, as one that was asleep.
         page.route(re.compile(f"{key}(/events)?([?].*)?$"), lambda route: route.abort())
         page.goto(studio(service, key))
-        page.get_by_text("The connection is gone").wait_for()
+        page.get_by_text("Connection lost").wait_for()
         assert service.client.delete(f"/api/v1/runs/{key}").status_code == 204
         page.unroute_all()
         page.get_by_role("alert").get_by_text("there is no run").wait_for()
-        assert page.get_by_text("The connection is gone").count() == 0
+        assert page.get_by_text("Connection lost").count() == 0
 
 
 def test_what_was_chosen_by_its_number_is_let_go_when_the_numbers_change(browser, tmp_path):
@@ -94,6 +94,8 @@ def test_a_run_under_way_is_for_everybody_and_fits_a_telephone(browser, service,
     key = begin(service, hold)
     with open_page(browser, studio(service, key), color_scheme=scheme) as page:
         page.locator("mark").first.wait_for()
+        page.get_by_role("tab", name="Relations").click()
+        page.get_by_text("No relations yet").wait_for()
         assert violations(page) == []
         page.set_viewport_size({"width": 360, "height": 740})
         assert not is_too_wide(page)

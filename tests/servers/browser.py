@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
 
 from tests.servers.program import find_program, program_or_skip
 
@@ -48,8 +48,17 @@ def open_page(browser: Browser, url: str, *, forgiven: tuple[str, ...] = (), **o
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(f"raised: {error}"))
-    page.on("console", lambda said: said.type == "error" and wrong.append(f"logged: {said.text}"))
-    page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def logged(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            wrong.append(f"logged: {message.text}")
+
+    def dismissed(dialog: Dialog) -> None:
+        wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("console", logged)
+    page.on("dialog", dismissed)
     own = urlsplit(url).netloc
 
     def asked(request: Any) -> None:

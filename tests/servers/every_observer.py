@@ -5,6 +5,7 @@ Made before a fork, they serve the children too: lines are appended, and each pr
 
 import os
 from pathlib import Path
+from typing import TextIO, cast
 
 import structlog
 from opentelemetry.sdk.trace import TracerProvider
@@ -52,8 +53,10 @@ def every_observer(folder: Path) -> list[Observer]:
     lines, spans = _Appended(folder / "logs"), _Appended(folder / "traces")
     registry = CollectorRegistry()
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=spans)))
-    logger = structlog.wrap_logger(structlog.WriteLogger(lines), processors=[structlog.processors.JSONRenderer()])
+    provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=cast("TextIO", spans))))
+    logger = structlog.wrap_logger(
+        structlog.WriteLogger(cast("TextIO", lines)), processors=[structlog.processors.JSONRenderer()]
+    )
     return [
         LogObserver(logger),
         MetricsObserver(registry),

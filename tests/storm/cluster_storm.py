@@ -151,14 +151,15 @@ class Machines:
         proxy.heal()
 
     def victims(self, kind: Victim) -> list[Server]:
-        return {
+        servers: dict[Victim, list[Server]] = {
             "connections": [],
             "worker": [*self.workers],
             "api": [*self.nodes],
             "broker": [self.broker],
             "redis": [self.redis],
             "postgres": [self.postgres],
-        }[kind]
+        }
+        return servers[kind]
 
 
 class ClusterStorm:

@@ -23,6 +23,7 @@ BUILT_IN = {
 # Told from one part of a package to another, and caught there: no caller is given one.
 SIGNALS = {
     "stores.postgres_connection.AnswerTimedOut",  # has to be an error of psycopg
+    "collections.erasure.PlanOutdated",
     "server.bodies.ClientGone",
     "testing.search.Counterexample",  # an AssertionError: a test failed
     "web.capture.Disconnected",
@@ -31,7 +32,7 @@ SIGNALS = {
     "web.encoding.NotPacked",
     "web.fingerprint.NotComparable",
     "web.handler_run.CutOff",  # an OSError: the server ends the connection
-    "web.multipart.MalformedMultipart",
+    "web.bodies.MalformedMultipart",
     "web.recording.NotKept",
     "web.shadow.SilentHandler",
 }

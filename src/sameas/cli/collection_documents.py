@@ -31,6 +31,7 @@ from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.service import ExtractionService
+from sameas.extraction.text.document import readable_path
 from sameas.once.async_engine import AsyncEngine
 from sameas.settings import Settings, load_settings
 
@@ -152,7 +153,8 @@ def _given(source: Argument) -> Given:
     if source.error:
         raise CliError(source.error)
     if source.path is not None:
-        return Given(source=Source(name=source.path.as_posix(), path=str(source.path.resolve())), file=source.path)
+        name, path = readable_path(source.path.as_posix()), readable_path(source.path.resolve())
+        return Given(source=Source(name=name, path=path), file=source.path)
     if source.text:
         return Given(source=Source(name=source.name), text=source.text)
     return Given(source=Source(name="stdin"), content=sys.stdin.buffer.read())

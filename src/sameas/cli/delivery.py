@@ -19,8 +19,7 @@ from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.runs.durable_file import write_durably
 from sameas.extraction.runs.library import Run
 from sameas.extraction.runs.service import Extraction, ExtractionService
-from sameas.extraction.text.document import Document, Span
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource, Span
 
 if TYPE_CHECKING:
     from sameas.ontology.validate import ShapeReport
@@ -84,8 +83,7 @@ def render(
     """A run in a format; as HTML it comes with its viewer, and as reviewers left it."""
     if form != "html":
         return service.render(extraction_or_run, form, sources=sources, places=places)
-    from sameas.extraction.runs.page import run_page
-    from sameas.extraction.runs.view import view_of
+    from sameas.extraction.runs.view import run_page, view_of
 
     return run_page(view_of(service.runs.find(extraction_or_run.metadata.idempotency_key)))
 

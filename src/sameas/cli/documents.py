@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.extraction.text.document import Document
+from sameas.extraction.text.document import Document, readable_path
 
 _PATTERN = re.compile(r"[*?\[]")
 _SENTENCE = re.compile(r"\s|[。！？｡]")  # noqa: RUF001
@@ -51,11 +51,11 @@ def find_sources(arguments: Sequence[str]) -> list[Source]:
             if not files:
                 found.setdefault(str(path), Source(str(path), error=f"{path} holds no file that can be read"))
             for file in files:
-                found.setdefault(str(file), Source(str(file), path=file))
+                found.setdefault(str(file), Source(readable_path(file), path=file))
         elif _PATTERN.search(argument) and (paths := sorted(glob.glob(argument, recursive=True))):  # noqa: PTH207
             for each in paths:
                 if Path(each).is_file():
-                    found.setdefault(each, Source(each, path=Path(each)))
+                    found.setdefault(each, Source(readable_path(each), path=Path(each)))
         elif _SENTENCE.search(argument) and not _FILE_LIKE.search(argument):
             texts += 1
             found.setdefault(f"text {argument}", Source(f"text {texts}", text=argument))

@@ -352,7 +352,7 @@ async def _extract(
         ontology=plan.ontology,
         extractor=plan.extractor,
         settings=plan.settings,
-        document=source.path.name if source.path is not None else "",
+        document=Path(source.name).name if source.path is not None else "",
         base=plan.base,
         on_event=show,
         on_wait=lambda: progress.note(source.name, _WAITING),

@@ -60,7 +60,8 @@ def build_parser() -> Parser:
         "-f",
         choices=FORMATS,
         default="turtle",
-        help="how the graph is written; turtle by default",
+        metavar="F",
+        help=f"how the graph is written: {', '.join(FORMATS)}; turtle by default",
     )
     add("--out", type=Path, metavar="FILE", help="write to this file, or one file each into this folder")
     add("--extractor", choices=EXTRACTORS, help="by default learned, if there is a model, else reader, else lexicon")

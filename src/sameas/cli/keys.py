@@ -15,10 +15,9 @@ import typer
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.tables import print_table
 from sameas.connections import open_async_store, open_store
-from sameas.once.archive import prune_into, record_facts, time_of
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.owned_keys import client_key
-from sameas.once.record import Accepted, Lease, Record, State
+from sameas.once.pruning import prune_into, record_facts, time_of
+from sameas.once.record import Accepted, Lease, Record, State, client_key
 from sameas.once.store import Query, Selection, Store
 from sameas.settings import hide_password, load_settings
 

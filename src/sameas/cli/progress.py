@@ -42,8 +42,12 @@ _WAITS = {
     "tokens": "as many tokens were asked for as the account allows in a minute (--tokens-per-minute)",
     "concurrent": "as many calls are under way as there may be at once (--concurrency)",
     "server": "the model's server failed several times in a row, and is left alone for a while",
+    "asked": "the model's server said that there were too many requests, or asked for a pause",
 }
 
+
+# With these a line of the bar fits 80 columns.
+_BAR, _NAME = 10, 16
 
 _OF_THE_DOCUMENT = frozenset({"budget_spent", "circuit_open"})
 
@@ -179,8 +183,8 @@ class BarProgress:
         bar.update(
             self._task,
             completed=self._ended + sum(self._under_way.values()),
-            description=document if self._documents == 1 else f"{self._ended} of {self._documents}",
-            stage=self._stage if self._documents == 1 else document,
+            description=_short(document) if self._documents == 1 else f"{self._ended} of {self._documents}",
+            stage=self._stage if self._documents == 1 else _short(document),
             counts=f"{self._entities} names, {self._relations} relations",
         )
 
@@ -192,7 +196,7 @@ class BarProgress:
 
             self._bar = RichBar(
                 TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=24),
+                BarColumn(bar_width=_BAR),
                 TextColumn("{task.fields[stage]}", markup=False),
                 TextColumn("{task.fields[counts]}", markup=False, style="cyan"),
                 TimeElapsedColumn(),
@@ -209,6 +213,12 @@ def open_progress(documents: int, *, quiet: bool) -> Progress:
     if quiet:
         return NoProgress()
     return BarProgress(documents) if sys.stderr.isatty() else PlainProgress(documents, stream=sys.stderr)
+
+
+def _short(name: str) -> str:
+    """A name without its middle, where that is needed."""
+    half = (_NAME - 1) // 2
+    return name if len(name) <= _NAME else f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[half - _NAME + 1 :]}"
 
 
 def _words(stage: str) -> str:
@@ -234,7 +244,8 @@ class Warnings:
                 return self._once(f"{_words(stage)}: {event.error.message}", document, where, event.error.code)
             case RateLimited() if not 0 < event.wait_ms < _NOTICED_MS:
                 seconds = f" for about {event.wait_ms / 1000:.0f} s" if event.wait_ms else ""
-                return self._once(f"waiting{seconds}: {_WAITS[event.reason]}", "waiting", event.reason)
+                reason = "asked" if event.asked_by_server else event.reason
+                return self._once(f"waiting{seconds}: {_WAITS[reason]}", "waiting", reason)
             case _:
                 return None
 

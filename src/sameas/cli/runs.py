@@ -112,7 +112,7 @@ def examples(key: Key, *, out: Annotated[Path | None, typer.Option(help="Write t
     """What reviewers decided about a run's document, as examples for `sameas learn` and for --examples."""
 
     def work(service: ExtractionService) -> bytes:
-        from sameas.extraction.runs.review_examples import examples_of_run
+        from sameas.extraction.runs.view import examples_of_run
 
         return examples_of_run(_find(service, key))
 

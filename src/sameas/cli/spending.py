@@ -83,36 +83,40 @@ def _used(used: UsageRow, *, replayed: bool) -> str:
 
 
 def print_estimates(estimates: Sequence[tuple[str, Estimate]], *, settings: Settings) -> None:
-    """One line for each stage of each document, and what they take at most."""
+    """A line for each stage of a document, or for each of several documents and each stage of all, and the most."""
+    # Whoever made the estimates has loaded it; a replay has not.
+    from sameas.extraction.pipeline.estimate import Estimate
+
+    together = estimates[0] if len(estimates) == 1 else ("all", Estimate.together([one for _, one in estimates]))
+    rows = [] if len(estimates) == 1 else [(name, "", estimate.total) for name, estimate in estimates]
+    name, whole = together
+    rows += [(name, _stage_of(stage, whole), stage) for stage in (*whole.stages, whole.total)]
     cells = [
         [
-            name,
-            _stage_of(stage, estimate),
-            str(stage.calls),
-            str(stage.known),
-            f"{stage.input_tokens:,}",
-            f"{stage.output_tokens:,}",
-            f"{stage.most_input_tokens + stage.most_output_tokens:,}",
+            document,
+            stage,
+            str(row.calls),
+            str(row.known),
+            f"{row.input_tokens:,}",
+            f"{row.output_tokens:,}",
+            f"{row.most_input_tokens + row.most_output_tokens:,}",
         ]
-        for name, estimate in estimates
-        for stage in (*estimate.stages, estimate.total)
+        for document, stage, row in rows
     ]
     head = ("document", "stage", "calls", "remembered", "tokens in", "out", "at most")
     print_table(head, cells, to=sys.stdout)
-    for name, estimate in estimates:
-        total = estimate.total
-        most = f"{total.most_input_tokens + total.most_output_tokens:,} tokens"
-        if estimate.cost is None or estimate.most_cost is None:
-            unknown = dict.fromkeys(stage.model for stage in estimate.stages if stage.cost is None)
-            print(
-                f"{name}: at most {most}, repairs and retries included; the price of {', '.join(unknown)} is not known"
-            )
-        else:
-            print(
-                f"{name}: about ${estimate.cost:.4f}, at most ${estimate.most_cost:.4f} and {most}, repairs and "
-                "retries included"
-            )
-    if any(estimate.most_cost for _, estimate in estimates):
+    total = whole.total
+    most = f"{total.most_input_tokens + total.most_output_tokens:,} tokens"
+    if whole.cost is None or whole.most_cost is None:
+        unknown = dict.fromkeys(stage.model for stage in whole.stages if stage.cost is None)
+        print(f"{name}: at most {most}, repairs and retries included; the price of {', '.join(unknown)} is not known")
+    else:
+        print(
+            f"{name}: about ${whole.cost:.4f}, at most ${whole.most_cost:.4f} and {most}, repairs and retries included"
+        )
+    if len(estimates) > 1:
+        print("--max-tokens and --max-cost are limits for each document")
+    if whole.most_cost:
         print(prices_line(settings))
 
 

@@ -22,8 +22,7 @@ from sameas.identity.normalize import normalize_context
 from sameas.identity.scope import ScopeContext, ScopeError
 from sameas.settings import api_key_secret, load_settings
 from sameas.tenancy.api_keys import ApiKeys
-from sameas.tenancy.directory import CaseRole, TenantDirectory, UserKind
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.directory import CaseRole, TenantDirectory, UserKind, open_tables
 
 SERVICE_ID = "sameas-cli"
 

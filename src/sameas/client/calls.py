@@ -5,14 +5,16 @@ from its content, and the others only read or set what is there. So a connection
 answered with another try after a pause, a bounded number of times; `Retry-After` is obeyed.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
 from random import uniform
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.once.errors import SameasError
 from sameas.once.script import Script
 from sameas.server.schemas import (
     CancelAnswer,
@@ -29,7 +31,36 @@ from sameas.server.schemas import (
     RunPage,
 )
 
+
+class ServiceError(SameasError):
+    """The service refused a request; `problem` is its problem document, `code` the last part of its type."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status = status
+        self.problem = problem
+        self.code = str(problem.get("type", "")).rpartition("/")[2].rpartition(":")[2]
+        super().__init__(f"{status}: {problem.get('detail') or problem.get('title') or 'no reason was given'}")
+
+    @classmethod
+    def of(cls, status: int, body: bytes) -> ServiceError:
+        """The error that an answer stands for; one that is no problem document is quoted."""
+        try:
+            problem = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            problem = None
+        if not isinstance(problem, dict):
+            problem = {"title": body[:200].decode("utf-8", "replace")}
+        return cls(status, problem)
+
+
+class ServiceUnreachable(SameasError):
+    """The service did not answer, however often it was asked. Whether the last request was done is not known; asking
+    again is safe.
+    """
+
+
 T = TypeVar("T")
+C = TypeVar("C", bound=type)
 
 API = "/api/v1"
 AGAIN = frozenset((429, 502, 503, 504))
@@ -38,6 +69,18 @@ _GONE = 404
 # A redirection is not followed: whoever sends a credential has named where to.
 _NOT_GIVEN = 300
 _JSON = {"content-type": "application/json"}
+
+
+def documented_as(twin: type) -> Callable[[C], C]:
+    """Have `help()` say of the methods of a class for tasks what it says of those of its twin for threads."""
+
+    def document(cls: C) -> C:
+        for name, method in vars(cls).items():
+            if callable(method) and not method.__doc__ and not name.startswith("_"):
+                method.__doc__ = getattr(twin, name).__doc__
+        return cls
+
+    return document
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -63,6 +106,24 @@ class Got(msgspec.Struct, frozen=True):
     body: bytes = b""
     retry_after: str = ""
     error: str = ""
+
+
+class Ask(Protocol):
+    """Has a request sent."""
+
+    def __call__(self, send: Send) -> Script[bytes]: ...
+
+
+class Do(Protocol):
+    """Runs a script."""
+
+    def __call__(self, script: Script[T], /) -> T: ...
+
+
+class AsyncDo(Protocol):
+    """Runs a script in a task."""
+
+    def __call__(self, script: Script[T], /) -> Awaitable[T]: ...
 
 
 class Calls:

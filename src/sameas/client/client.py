@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import msgspec
 
-from sameas.client.calls import Calls, Got, Pause, Send, events_of
+from sameas.client.calls import Calls, Got, Pause, Send, documented_as, events_of
 from sameas.client.collections import AsyncCollections, CollectionCalls, Collections
 from sameas.client.stream import NOTHING_FOLLOWS, ResumableStream
 from sameas.extraction.events.events import ProgressEvent
@@ -74,6 +74,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
+        """Close the connections."""
         self._http.close()
 
     def extract(
@@ -159,9 +160,11 @@ class Client:
         return self._do(self._calls.put_ontology(ontology_id, data, media_type=media_type, shared=shared))
 
     def ontology(self, ontology_id: str) -> OntologyEntry:
+        """What is known of a registered ontology."""
         return self._do(self._calls.ontology(ontology_id))
 
     def ontologies(self) -> tuple[OntologyEntry, ...]:
+        """All registered ontologies."""
         return self._do(self._calls.ontologies())
 
     def delete_ontology(self, ontology_id: str) -> None:
@@ -190,8 +193,12 @@ class Client:
             return Got(error=_said(error))
 
 
+@documented_as(Client)
 class AsyncClient:
-    """`Client`, for tasks; its methods raise the same errors."""
+    """`Client`, for tasks: the same methods, to be awaited.
+
+    Each raises ServiceError and ServiceUnreachable, as those of Client do.
+    """
 
     def __init__(
         self,

@@ -10,15 +10,25 @@ for pair in client.collections.pairs("press"):
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from sameas.client.calls import API, Pause, Send, decode
-from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.client.calls import (
+    API,
+    Ask,
+    AsyncDo,
+    Do,
+    Pause,
+    Send,
+    ServiceError,
+    ServiceUnreachable,
+    decode,
+    documented_as,
+)
 from sameas.client.folder_sync import Look, Sending, SyncPlan, summary_of
 from sameas.collections.additions import Summary
 from sameas.collections.erasure import Erasure
@@ -46,10 +56,10 @@ from sameas.server.collection_schemas import (
     DecisionPage,
     DocumentPage,
     EntityList,
+    FoundPath,
     PairPage,
     StatementPage,
 )
-from sameas.server.question_schemas import FoundPath
 
 T = TypeVar("T")
 RESULTS = "application/sparql-results+json, text/turtle"
@@ -57,10 +67,6 @@ _JSON = {"content-type": "application/json"}
 _LOOK_EVERY = 0.2
 _GONE = 404
 _TOO_LARGE = 413
-
-
-class Ask(Protocol):
-    def __call__(self, send: Send) -> Script[bytes]: ...
 
 
 class CollectionCalls:
@@ -247,16 +253,11 @@ class CollectionCalls:
             after = page.next
 
 
-class Do(Protocol):
-    def __call__(self, script: Script[T], /) -> T: ...
-
-
-class AsyncDo(Protocol):
-    def __call__(self, script: Script[T], /) -> Awaitable[T]: ...
-
-
 class Collections:
-    """`client.collections`, for threads."""
+    """`client.collections`, for threads.
+
+    Methods raise what those of the client raise, and FolderError if a folder to be synchronised cannot be read.
+    """
 
     def __init__(self, calls: CollectionCalls, do: Do) -> None:
         self._calls = calls
@@ -388,8 +389,9 @@ class Collections:
         return self._do(self._calls.path(name, a, b))
 
 
+@documented_as(Collections)
 class AsyncCollections:
-    """`client.collections`, for tasks; the same methods, awaited."""
+    """`client.collections`, for tasks: the same methods, to be awaited, which raise the same errors."""
 
     def __init__(self, calls: CollectionCalls, do: AsyncDo) -> None:
         self._calls = calls

@@ -15,6 +15,7 @@ import msgspec
 from sameas.collections.additions import Summary, file_time
 from sameas.collections.model import DocumentInfo, SourceName
 from sameas.collections.sync import FolderError
+from sameas.extraction.text.document import readable_path
 from sameas.extraction.text.inputs.reader import guess_media_type, readable_files
 
 # A request is kept well below what a service takes, unless one file alone is larger.
@@ -49,7 +50,7 @@ class Look(msgspec.Struct, frozen=True):
                 status = path.stat()
             except FileNotFoundError:
                 continue
-            name = f"{prefix}{path.relative_to(folder).as_posix()}"
+            name = readable_path(f"{prefix}{path.relative_to(folder).as_posix()}")
             files[name] = FolderFile(path, status.st_size, file_time(status.st_mtime))
         return cls(folder, prefix, files)
 
@@ -117,7 +118,7 @@ class Sending(msgspec.Struct):
                     "name": name,
                     "contentBase64": base64.b64encode(data).decode(),
                     "mediaType": guess_media_type(name, data=data),
-                    "path": str(file.path.resolve()),
+                    "path": readable_path(file.path.resolve()),
                     "sourceTime": file.time,
                 }
             )

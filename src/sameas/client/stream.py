@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from sameas.client.calls import AGAIN, pause_after
-from sameas.client.errors import ServiceError, ServiceUnreachable
+from sameas.client.calls import AGAIN, ServiceError, ServiceUnreachable, pause_after
 from sameas.extraction.events.events import FINAL_EVENTS, CacheHit, ProgressEvent, decode_event
 
 NOTHING_FOLLOWS = 204

@@ -3,7 +3,7 @@
 Rule: these are a shortcut. What is told here was kept as objects before, numbers say what is missing, and whoever finds
 a gap or no Redis reads the objects. A stream goes an hour after its last word.
 
-    {prefix}:events:{tenant}:{key}   stream: n = number of the first line, d = lines
+    {prefix}:events:{tenant}:{key}   stream: n = number of the first line, f = fence of who wrote them, d = lines
     {prefix}:ended                   stream: t = tenant, k = key, of runs that have ended
 """
 
@@ -26,6 +26,7 @@ from sameas.stores.redis_link import database_as_text
 
 _LOG = logging.getLogger("sameas.cluster")
 PREFIX = "sameas"
+_ENDED = f"{PREFIX}:ended"
 # As words: see `sameas.stores.redis_connection.pack`.
 _KEPT_SECONDS = "3600"
 _LINES_AT_MOST = "20000"
@@ -46,15 +47,15 @@ class RedisEvents:
         self._lock = threading.Lock()
         self._silent_until = 0.0
 
-    def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None:
+    def publish(self, tenant: str, key: str, first: int, lines: list[bytes], *, fence: int) -> None:
         name = stream_name(tenant, key)
         self._do(
-            _add(name, _LINES_AT_MOST, "n", str(first), "d", b"\n".join(lines)),
+            _add(name, _LINES_AT_MOST, "n", str(first), "f", str(fence), "d", b"\n".join(lines)),
             ("EXPIRE", name, _KEPT_SECONDS),
         )
 
     def ended(self, tenant: str, key: str) -> None:
-        self._do(_add(f"{PREFIX}:ended", _ENDED_AT_MOST, "t", tenant, "k", key))
+        self._do(_add(_ENDED, _ENDED_AT_MOST, "t", tenant, "k", key))
 
     def _do(self, *commands: Request) -> None:
         if time.monotonic() < self._silent_until:
@@ -81,7 +82,7 @@ class RedisEvents:
             return self._client
 
 
-Heard = Callable[[int, list[bytes]], None]
+Heard = Callable[[int, list[bytes], int], None]
 
 
 class EventReader:
@@ -93,9 +94,11 @@ class EventReader:
         )
         self._on_ended = on_ended
         self._heard: dict[str, Heard] = {}
-        # Where each stream was read to; the word of ends is of use from now on only.
-        self._places: dict[str, str] = {f"{PREFIX}:ended": "$"}
+        # Where each stream was read to.
+        self._places: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
+        self.is_hearing = False
+        """Whether the last read succeeded: what is told now is heard within moments."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._read())
@@ -107,7 +110,9 @@ class EventReader:
         await self._client.aclose()
 
     def listen(self, tenant: str, key: str, heard: Heard) -> None:
-        """Have `heard` called with the number of the first and the lines, from the beginning of the stream."""
+        """Have `heard` called with the number of the first, the lines and their writer's fence, from the beginning of
+        the stream; the fence is 0 where an earlier release told them.
+        """
         name = stream_name(tenant, key)
         self._heard[name] = heard
         self._places[name] = "0"
@@ -120,11 +125,15 @@ class EventReader:
     async def _read(self) -> None:
         while True:
             try:
+                if _ENDED not in self._places:
+                    self._places[_ENDED] = await self._last_end()
                 found: Any = await self._client.xread(dict(self._places), count=200, block=_BLOCK_MS)  # type: ignore[arg-type]
             except (RedisError, OSError) as trouble:
+                self.is_hearing = False
                 _LOG.warning("live events cannot be heard, they are read from the objects: %s", trouble)
                 await asyncio.sleep(_REST)
                 continue
+            self.is_hearing = True
             for stream, entries in found or ():
                 name = stream.decode()
                 if name not in self._places:
@@ -133,11 +142,18 @@ class EventReader:
                     self._places[name] = id_.decode()
                     self._tell(name, fields)
 
+    async def _last_end(self) -> str:
+        """The last word of an end by now. `$` would be another place at each read, and what is told between two reads
+        would be heard by neither.
+        """
+        newest: Any = await self._client.xrevrange(_ENDED, count=1)
+        return newest[0][0].decode() if newest else "0"
+
     def _tell(self, name: str, fields: dict[bytes, bytes]) -> None:
-        if name == f"{PREFIX}:ended":
+        if name == _ENDED:
             self._on_ended(fields[b"t"].decode(), fields[b"k"].decode())
         elif (heard := self._heard.get(name)) is not None:
-            heard(int(fields[b"n"]), fields[b"d"].split(b"\n"))
+            heard(int(fields[b"n"]), fields[b"d"].split(b"\n"), int(fields.get(b"f", b"0")))
 
 
 def _add(stream: str, at_most: str, *fields: str | bytes) -> Request:

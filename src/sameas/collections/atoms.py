@@ -6,19 +6,26 @@ a node without any trait is an atom of its own document.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from sameas.collections.drafts import Node
-from sameas.collections.names import hashed, is_initialed, normal_name, own_keys
+from sameas.collections.names import (
+    MOST_UNDER_A_KEY,
+    Key,
+    hashed,
+    is_initialed,
+    normal_name,
+    own_keys,
+    signed_key,
+    sought_keys,
+)
 from sameas.collections.scoring import Atom, Trait
 from sameas.databases import Row, Session
 
-# So many atoms under one key are no hint any more: none of them is looked at for its sake.
-MOST_UNDER_A_KEY = 24
 # Of a thing with very many connections, so many are looked at.
 MOST_LOOKED_AT = 200
 _MOST_OF_A_NAME = 5000
@@ -52,7 +59,7 @@ class Atoms:
         self._names: dict[int, set[tuple[int, str]]] = {}
         self.used: dict[int, set[str]] = {}
         """By which names the nodes call their atoms that came in."""
-        self._before: dict[int, set[int]] = {}
+        self._before: dict[int, set[Key]] = {}
         """The keys of atoms when they were first touched."""
         self._are_namesakes: dict[Group, bool] = {}
 
@@ -142,7 +149,7 @@ class Atoms:
     def touch(self, atom: int) -> None:
         """Something of it changes or is to be judged anew."""
         if atom not in self._before and (known := self.get(atom)) is not None:
-            self._before[atom] = _keys(known)
+            self._before[atom] = keys_of(known)
         self.touched.add(atom)
 
     def count(self, uses: Sequence[tuple[int, Node]], more: int) -> None:
@@ -178,38 +185,46 @@ class Atoms:
 
     def settle(self) -> None:
         """Bring keys up to date, and let go of atoms that are nowhere any more."""
-        changed: dict[int, int] = {}
+        changed: dict[Key, int] = {}
         for atom in sorted(self._before):
             own = {"collection": self._collection, "atom": atom}
             self._session.run("drop_unused_names", **own)
             self._session.run("drop_unused_types", **own)
             self._cache.pop(atom, None)
             now = self.get(atom)
-            keys = _keys(now) if now is not None and now.nodes > 0 else set()
+            keys = keys_of(now) if now is not None and now.nodes > 0 else set()
             if now is not None and now.nodes <= 0:
                 self.gone[atom] = now
                 self.touched.discard(atom)
                 self.met.discard(atom)
                 self._remove(now)
             before = self._before[atom]
-            self._session.run_many("add_key", [{**own, "hash": key} for key in keys - before])
-            self._session.run_many("remove_key", [{**own, "hash": key} for key in before - keys])
+            self._session.run_many("add_key", [{**own, "hash": key.hash} for key in keys - before])
+            self._session.run_many("remove_key", [{**own, "hash": key.hash} for key in before - keys])
             for key in keys ^ before:
                 changed[key] = changed.get(key, 0) + (1 if key in keys else -1)
         self._before.clear()
         self._touch_crossed(changed)
 
-    def _touch_crossed(self, changed: dict[int, int]) -> None:
+    def _touch_crossed(self, changed: dict[Key, int]) -> None:
         """A key under which there are too many now, or not any more, concerns everybody under it."""
         for key, more in changed.items():
             if more == 0:
                 continue
-            now = self.under(key, most=MOST_UNDER_A_KEY + abs(more) + 1)
-            if (len(now) > MOST_UNDER_A_KEY) != (len(now) - more > MOST_UNDER_A_KEY):
+            now = self._under(key, most=key.most + abs(more) + 1)
+            if (len(now) > key.most) != (len(now) - more > key.most):
                 self.touched.update(now)
 
-    def under(self, key: int, *, most: int = MOST_UNDER_A_KEY + 1) -> list[int]:
-        rows = self._session.run("atoms_of_key", collection=self._collection, hash=key, most=most)
+    def under(self, key: Key) -> list[int]:
+        """Who is found under a key; nobody where there are too many."""
+        found = self._under(key, most=key.most + 1)
+        return [] if len(found) > key.most else found
+
+    def are_too_many(self, key: Key) -> bool:
+        return len(self._under(key, most=key.most + 1)) > key.most
+
+    def _under(self, key: Key, *, most: int) -> list[int]:
+        rows = self._session.run("atoms_of_key", collection=self._collection, hash=key.hash, most=most)
         return [row[0] for row in rows]
 
     def connects(self, atom: int, connection: Connection, *, elsewhere_than: int = 0) -> bool:
@@ -249,12 +264,20 @@ class Atoms:
         self.touched.discard(atom.id)
 
 
-def _keys(atom: Atom) -> set[int]:
-    keys = set(own_keys(atom.name, atom.aliases, atom.family))
-    keys.update(trait_key(trait) for trait in atom.signature if trait.kind != "one")
-    return keys
+def keys_of(atom: Atom) -> set[Key]:
+    """The keys under which an atom is found."""
+    return {*own_keys(atom.name, atom.aliases, atom.family), *_trait_keys(atom)}
 
 
-def trait_key(trait: Trait) -> int:
-    """Where things with this key are found, whatever their names."""
-    return hashed(trait.kind, trait.property, trait.token)
+def keys_sought(atom: Atom) -> set[Key]:
+    """The keys under which it looks for others."""
+    return {*sought_keys(atom.name, atom.aliases, atom.family), *_trait_keys(atom)}
+
+
+def _trait_keys(atom: Atom) -> Iterator[Key]:
+    """Where things with a key or known IRI are found, whatever their names, and those of a name that differ."""
+    if atom.signature:
+        yield signed_key(atom.name, atom.family)
+    for trait in atom.signature:
+        if trait.kind != "one":
+            yield Key(hashed(trait.kind, trait.property, trait.token), MOST_UNDER_A_KEY)

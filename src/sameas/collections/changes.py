@@ -11,7 +11,6 @@ import msgspec
 
 from sameas.collections.atoms import Atoms
 from sameas.collections.drafts import Draft, Node
-from sameas.collections.errors import CollectionNotFoundError
 from sameas.collections.resolution import Resolution
 from sameas.collections.scoring import Trait
 from sameas.collections.traits import Traits
@@ -23,11 +22,8 @@ _TEXTS = msgspec.json.Decoder(tuple[str, ...])
 class Changing:
     """The tables of one collection while it is changed. `finish` must be the last that is called."""
 
-    def __init__(self, session: Session, collection: int, *, traits: Traits) -> None:
-        locked = session.one("lock_collection", collection=collection)
-        if locked is None:
-            raise CollectionNotFoundError("the collection is not there any more")
-        self.revision, next_id = locked
+    def __init__(self, session: Session, collection: int, *, traits: Traits, revision: int, next_id: int) -> None:
+        self.revision = revision
         self.session = session
         self.collection = collection
         self.atoms = Atoms(session, collection, next_id=next_id)

@@ -28,7 +28,7 @@ def cluster(
     apart = {_pair(a, b) for a, b in different}
     decided = {_pair(a, b) for a, b in same} - apart
     apart |= {_pair(a, b) for a, b, _, bond in known if bond == "apart"} - decided
-    merging = {
+    merging: dict[tuple[int, int], tuple[float, Bond]] = {
         _pair(a, b): (logit, bond)
         for a, b, logit, bond in known
         if logit >= MERGED and bond != "apart" and _pair(a, b) not in apart
@@ -94,7 +94,7 @@ def _may_mean_both(near: Atom, far: Atom) -> bool:
         case "acronym" | "none":
             return len(near.name) < len(far.name)
         case _:
-            return near.nodes <= far.nodes
+            return near.magnitude <= far.magnitude
 
 
 class _Groups:

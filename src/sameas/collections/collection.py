@@ -16,8 +16,13 @@ from sameas.collections.changes import Changing
 from sameas.collections.checks import check
 from sameas.collections.decisions import anchors_of
 from sameas.collections.drafts import Locate, Said, draft
-from sameas.collections.erasure import Erased, Erasure, erase
-from sameas.collections.errors import CollectionError, DecisionNotFoundError, DocumentNotFoundError
+from sameas.collections.erasure import Erased, Erasure, ErasurePlan, PlanOutdated, erase, plan_erasure
+from sameas.collections.errors import (
+    CollectionError,
+    CollectionNotFoundError,
+    DecisionNotFoundError,
+    DocumentNotFoundError,
+)
 from sameas.collections.exports import ExportFormat, write_collection
 from sameas.collections.known_things import read_known
 from sameas.collections.model import (
@@ -47,6 +52,9 @@ from sameas.ontology.model import Ontology
 from sameas.ontology.outline import outline_of
 
 _ALL = 1 << 62
+LIST_PREFIX = "known:"
+"""How the names of lists of known things begin, which curators link; no document has such a name."""
+_REMOVED = "the collection is not there any more"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,14 +108,14 @@ class Collection:
 
     @cached_property
     def ontology(self) -> Ontology:
-        with self._database.reading() as session:
+        with self._rows() as session:
             ((data, _, _),) = session.run("collection_ontology", collection=self.number)
         return msgspec.msgpack.decode(data, type=Ontology)
 
     @cached_property
     def ontology_source(self) -> str:
         """The file or name that the ontology was read from; a learned model may lie beside it."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             ((_, _, source),) = session.run("collection_ontology", collection=self.number)
         return str(source)
 
@@ -115,9 +123,26 @@ class Collection:
     def traits(self) -> Traits:
         return Traits(self.ontology)
 
+    @contextmanager
+    def _rows(self) -> Iterator[Session]:
+        """The rows as they are now, while the collection is there: its number may be another's after it."""
+        with self._database.reading() as session:
+            if session.one("is_collection", collection=self.number, id=self.id) is None:
+                raise CollectionNotFoundError(_REMOVED)
+            yield session
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Session, int, int]]:
+        """A transaction that nobody else writes beside; with the revision and the next number for a row."""
+        with self._database.transaction() as session:
+            locked = session.one("lock_collection", collection=self.number, id=self.id)
+            if locked is None:
+                raise CollectionNotFoundError(_REMOVED)
+            yield session, *locked
+
     def info(self) -> CollectionInfo:
         """How much is in it now."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             rows = session.run("collection_info", collection=self.number)
         (_, id_, name, base, ontology_id, version, created_at, revision, documents, entities, claims, _) = rows[0]
         return CollectionInfo(
@@ -128,15 +153,15 @@ class Collection:
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """One state of the collection, for several questions or a long answer."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             yield Reader(session, self.number, base=self.base, traits=self.traits)
 
     @contextmanager
     def changing(self) -> Iterator[Changing]:
         """One change, all of it or nothing."""
         traits = self.traits
-        with self._database.transaction() as session:
-            yield Changing(session, self.number, traits=traits)
+        with self._writing() as (session, revision, next_id):
+            yield Changing(session, self.number, traits=traits, revision=revision, next_id=next_id)
 
     # Documents
 
@@ -157,6 +182,8 @@ class Collection:
         The same text again costs nothing; a partial reading is replaced by the next one. `expecting` is the SHA-256 of
         the content that waited under the name: where another one waits by now, nothing is changed.
         """
+        if kind != "known":
+            _check_document_name(source.name)
         drafted = draft(said, traits=self.traits, locate=locate, known=kind == "known")
         status = "complete" if complete else "partial"
         with self.changing() as change:
@@ -201,7 +228,8 @@ class Collection:
 
     def wait_for(self, source: Source, content: bytes, *, options: str = "{}") -> None:
         """Write down a text that is to be read; what the name stands for now stays until then."""
-        with self._database.transaction() as session:
+        _check_document_name(source.name)
+        with self._writing() as (session, *_):
             row = session.one("source", collection=self.number, name=source.name)
             document = None if row is None else row[0]
             self._put_source(
@@ -210,12 +238,12 @@ class Collection:
 
     def waiting(self, *, limit: int = 100) -> list[str]:
         """Names of texts that wait to be read."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             return [row[0] for row in session.run("waiting_sources", collection=self.number, most=limit)]
 
     def waiting_source(self, name: str) -> tuple[Source, bytes, str] | None:
         """One of them, with its content and how it is to be read."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             row = session.one("waiting_source", collection=self.number, name=name)
         if row is None:
             return None
@@ -229,7 +257,7 @@ class Collection:
 
     def note_failure(self, source: Source, error: str, *, expecting: str | None = None) -> None:
         """Why a source could not be read. What the name stood for before stays."""
-        with self._database.transaction() as session:
+        with self._writing() as (session, *_):
             if expecting is not None and not self._still_waits(session, source.name, expecting):
                 return
             if session.one("source", collection=self.number, name=source.name) is None:
@@ -240,7 +268,7 @@ class Collection:
 
     def retry_failed(self) -> int:
         """Have what failed read again, where its content was kept here; how many."""
-        with self._database.transaction() as session:
+        with self._writing() as (session, *_):
             session.run("note_waiting", collection=self.number)
             return session.changed
 
@@ -291,30 +319,30 @@ class Collection:
 
     def folder(self, folder: str) -> dict[str, tuple[str, int, str]]:
         """What was read from a folder: status, size and time of each name."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             rows = session.run("sources_of_folder", collection=self.number, folder=folder)
         return {name: (status, size, time) for name, status, size, time, _ in rows}
 
     def has_name(self, name: str) -> bool:
         """Whether a document is there under this name."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             row = session.one("source", collection=self.number, name=name)
         return row is not None and row[0] is not None
 
     def has_source(self, name: str) -> bool:
         """Whether anything is known under this name, also if it could not be read."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             return session.one("source", collection=self.number, name=name) is not None
 
     def folder_of(self, name: str) -> str:
         """The folder that is kept in step in which a name was found, if any."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             row = session.one("source", collection=self.number, name=name)
         return "" if row is None else str(row[9])
 
     def sync_state(self) -> SyncState:
         """How far the work is."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             counts: dict[str, int] = dict(session.run("count_statuses", collection=self.number))
             ((*_, revision, _, _, _, _),) = session.run("collection_info", collection=self.number)
         return SyncState(
@@ -324,7 +352,7 @@ class Collection:
 
     def changes_since(self, revision: int) -> Changes:
         """Which entities and documents were touched after a revision, those that are gone too."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             rows = session.run("changes", collection=self.number, revision=revision)
             ((*_, now, _, _, _, _),) = session.run("collection_info", collection=self.number)
             ((erased,),) = session.run("erased_since", collection=self.number, revision=revision)
@@ -439,38 +467,56 @@ class Collection:
         """Link a list of known things (CSV or a graph); the list of this name before is replaced."""
         graph = read_known(data, name=name, index=self.traits.index)
         digest = "sha256-" + sha256_hex(b"known " + name.encode() + b"\0" + data)
-        source = Source(name=f"known:{name}", media_type="known", size=len(data))
+        source = Source(name=LIST_PREFIX + name, media_type="known", size=len(data))
         return self.put_document(source, digest=digest, said=graph, kind="known")
 
     def erase(self, named: str, *, reason: str = "", before: Callable[[Erasure], None] | None = None) -> Erasure:
         """Erase a person or thing. The runs that it names must be deleted by the caller: by `before`, which is called
-        when all but the commit is done, so that a crash never leaves them behind with nobody who knows them.
+        with all of them while nothing is changed yet, so that a crash never leaves them behind with nobody who knows
+        them; it may be called again for documents that came meanwhile.
         """
+        told: frozenset[str] | None = None
+        while True:
+            with self.reading() as reader:
+                number, id_, _ = reader.resolve_id(reader.find(named))
+                self._make_sure_nothing_waits(reader.session)
+                plan = plan_erasure(reader.session, self.number, number, traits=self.traits)
+            if before is not None and (told is None or not plan.runs <= told):
+                before(Erasure(documents=len(plan.documents), claims=0, evidence=0, runs=tuple(sorted(plan.runs))))
+                told = plan.runs if told is None else told | plan.runs
+            try:
+                erased = self._erase(id_, plan, reason=reason, told=told)
+            except PlanOutdated:
+                continue
+            self._database.truncate_log()
+            return erased
+
+    def _erase(self, id_: str, plan: ErasurePlan, *, reason: str, told: frozenset[str] | None) -> Erasure:
         with self.changing() as change:
             session = change.session
-            if session.run("waiting_sources", collection=self.number, most=1):
-                raise CollectionError("texts wait to be read and may name it. Erase it when they are done")
+            self._make_sure_nothing_waits(session)
             reader = Reader(session, self.number, base=self.base, traits=self.traits)
-            number, id_, _ = reader.resolve_id(reader.find(named))
+            number, now, _ = reader.resolve_id(id_)
             merged = [row[1] for row in session.run("merged_into", collection=self.number, entity=number)]
-            erased = erase(change, number, traits=self.traits, now=self._now())
+            erased = erase(change, number, plan=plan, told=told, traits=self.traits, now=self._now())
             self._audit(session, "erase", {"reason": reason})
             revision = change.finish()
-            for gone in (id_, *merged):
+            for gone in (now, *merged):
                 session.run("clear_changed_entity", collection=self.number, id=gone)
-            if before is not None:
-                before(erased)
-        self._database.truncate_log()
         return msgspec.structs.replace(erased, revision=revision)
+
+    def _make_sure_nothing_waits(self, session: Session) -> None:
+        if session.run("waiting_sources", collection=self.number, most=1):
+            raise CollectionError("texts wait to be read and may name it. Erase it when they are done")
 
     def is_erased_source(self, name: str) -> bool:
         """Whether a document of this name was taken out because its name names something that was erased."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             return Erased(session, self.number).is_source(name)
 
     def check(self) -> list[Finding]:
         """What is wrong with the rows; nothing, if all is well."""
-        with self._database.reading() as session:
+        with self._rows() as session:
             return check(session, self.number)
 
     def export(self, target: IO[bytes], *, to: ExportFormat = "nquads") -> None:
@@ -487,16 +533,16 @@ class Collection:
     # Members
 
     def members(self) -> dict[str, Role]:
-        with self._database.reading() as session:
+        with self._rows() as session:
             return dict(session.run("members", collection=self.number))
 
     def put_member(self, principal: str, role: Role) -> None:
-        with self._database.transaction() as session:
+        with self._writing() as (session, *_):
             session.run("put_member", collection=self.number, principal=principal, role=role)
             self._audit(session, "member", {"principal": principal, "role": role})
 
     def remove_member(self, principal: str) -> None:
-        with self._database.transaction() as session:
+        with self._writing() as (session, *_):
             session.run("remove_member", collection=self.number, principal=principal)
             self._audit(session, "member-removed", {"principal": principal})
 
@@ -508,3 +554,8 @@ class Collection:
 
     def _now(self) -> str:
         return instant(self._clock())
+
+
+def _check_document_name(name: str) -> None:
+    if name.startswith(LIST_PREFIX):
+        raise CollectionError(f"the name {name!r} is that of a list of known things. Give the document another one")

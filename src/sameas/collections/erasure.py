@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from sameas.collections.atoms import Atoms
 from sameas.collections.changes import Changing
 from sameas.collections.drafts import Draft, Place, draft
 from sameas.collections.model import Told
 from sameas.collections.names import normal_name
 from sameas.collections.traits import Traits
-from sameas.databases import Session
+from sameas.databases import Row, Session
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 
 _PLACES = msgspec.json.Decoder(tuple[Place, ...])
@@ -101,59 +102,141 @@ class Erased:
         return Draft(tuple(nodes), tuple(claims)), lost
 
 
-def erase(change: Changing, entity: int, *, traits: Traits, now: str) -> Erasure:
-    """Erase a thing from a collection that is being changed; the caller finishes the change."""
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that names what is erased. `kept` is what it says without it, None where it goes as a whole."""
+
+    document: int
+    digest: str
+    status: str
+    run: str
+    kind: str
+    sources: tuple[Row, ...]
+    kept: Draft | None
+    claims: int
+    evidence: int
+
+
+class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Which documents name it, as they and its names were at a revision."""
+
+    revision: int
+    keys: frozenset[str]
+    documents: frozenset[int]
+    runs: frozenset[str]
+
+
+class _Target:
+    """The names and ids of what is to be erased, and the documents that name it."""
+
+    def __init__(self, session: Session, atoms: Atoms, collection: int, entity: int, *, traits: Traits) -> None:
+        self._session = session
+        self._collection = collection
+        self._traits = traits
+        members = atoms.of_entity(entity)
+        names = {name for _, name, _ in atoms.names(members)}
+        self.keys = {normal_name(name) for name in names} | {atom.name for atom in members}
+        self.ids = {row[1] for row in session.run("merged_into", collection=collection, entity=entity)}
+        row = session.one("entity_by_number", collection=collection, entity=entity)
+        assert row is not None
+        self.ids.add(row[1])
+        self.erased = Erased(session, collection)
+        self.digests = self.erased.add(self.keys)
+        self.hints = {max(key.split(), key=len) for key in self.keys}
+
+    def named_in(self, documents: Iterable[Row]) -> Iterator[Named]:
+        """The documents that name it, of rows of `all_documents`."""
+        for document, digest, status, run, kind in documents:
+            sources = self._session.run("sources_of_document", collection=self._collection, document=document)
+            as_a_whole = any(self._names_source(source) for source in sources)
+            graph, places = stored_graph(self._session, self._collection, document)
+            if not as_a_whole and not any(_hinted(text, self.hints) for text in _texts(graph)):
+                continue
+            drafted = draft(
+                graph,
+                traits=self._traits,
+                locate=lambda start, end: places.get((start, end), (None, None)),  # noqa: B023
+                known=kind == "known",
+            )
+            kept, lost = self.erased.filtered(drafted)
+            if kept == drafted and not as_a_whole:
+                continue
+            yield Named(
+                document=document, digest=digest, status=status, run=run, kind=kind, sources=tuple(sources),
+                kept=None if as_a_whole else kept, evidence=lost,
+                claims=len(drafted.claims) - (0 if as_a_whole else len(kept.claims)),
+            )  # fmt: skip
+
+    def _names_source(self, source: Row) -> bool:
+        name, _, path, _, _, title, *_ = source
+        return _hinted(" ".join((*source[:3], title)), self.hints) and self.erased.names(
+            " ".join((_as_words(name), _as_words(path), title))
+        )
+
+
+def plan_erasure(session: Session, collection: int, entity: int, *, traits: Traits) -> ErasurePlan:
+    """Look for the documents that name a thing; nothing is changed, and nobody waits."""
+    ((*_, revision, _, _, _, _),) = session.run("collection_info", collection=collection)
+    target = _Target(session, Atoms(session, collection, next_id=0), collection, entity, traits=traits)
+    found = list(target.named_in(session.run("all_documents", collection=collection)))
+    return ErasurePlan(
+        revision=revision,
+        keys=frozenset(target.keys),
+        documents=frozenset(one.document for one in found),
+        runs=frozenset(one.run for one in found if one.run),
+    )
+
+
+class PlanOutdated(Exception):
+    """Something came while an erasure was planned that the plan must have, too."""
+
+
+def erase(
+    change: Changing, entity: int, *, plan: ErasurePlan, told: frozenset[str] | None, traits: Traits, now: str
+) -> Erasure:
+    """Erase a thing from a collection that is being changed; the caller finishes the change. `told` are the runs that
+    are deleted already, if that is asked for.
+    """
     session, collection = change.session, change.collection
-    atoms = change.atoms.of_entity(entity)
-    names = {name for _, name, _ in change.atoms.names(atoms)}
-    keys = {normal_name(name) for name in names} | {atom.name for atom in atoms}
-    ids = {row[1] for row in session.run("merged_into", collection=collection, entity=entity)}
-    row = session.one("entity_by_number", collection=collection, entity=entity)
-    assert row is not None
-    ids.add(row[1])
-    erased = Erased(session, collection)
-    for digest in erased.add(keys):
-        session.run("add_erased", collection=collection, digest=digest, now=now, revision=change.revision + 1)
-    hints = {max(key.split(), key=len) for key in keys}
+    target = _Target(session, change.atoms, collection, entity, traits=traits)
+    if target.keys != plan.keys:
+        raise PlanOutdated
+    revision = change.revision + 1
+    for digest in target.digests:
+        session.run("add_erased", collection=collection, digest=digest, now=now, revision=revision)
+    changed = {
+        digest for kind, digest in session.run("changes", collection=collection, revision=plan.revision)
+        if kind == "document"
+    }  # fmt: skip
+    # Only of what changed since it was planned is it not known whether it names it.
+    rows = [
+        row
+        for row in session.run("all_documents", collection=collection)
+        if row[0] in plan.documents or row[1] in changed
+    ]
     counts = {"documents": 0, "claims": 0, "evidence": 0}
     removed, runs = [], []
-    for document, digest, status, run, kind in session.run("all_documents", collection=collection):
-        sources = session.run("sources_of_document", collection=collection, document=document)
-        names_it = any(
-            _hinted(" ".join(source[:3] + source[5:6]), hints)
-            and erased.names(" ".join((_as_words(source[0]), _as_words(source[2]), source[5])))
-            for source in sources
-        )
-        graph, places = stored_graph(session, collection, document)
-        if not names_it and not any(_hinted(text, hints) for text in _texts(graph)):
-            continue
-        drafted = draft(
-            graph,
-            traits=traits,
-            locate=lambda start, end: places.get((start, end), (None, None)),  # noqa: B023
-            known=kind == "known",
-        )
-        kept, lost = erased.filtered(drafted)
-        if kept == drafted and not names_it:
-            continue
+    found = list(target.named_in(rows))
+    if told is not None and any(one.run and one.run not in told for one in found):
+        raise PlanOutdated
+    for one in found:
         counts["documents"] += 1
-        counts["claims"] += len(drafted.claims) - (0 if names_it else len(kept.claims))
-        counts["evidence"] += lost
-        if run:
-            runs.append(run)
-        former = change.remember_former(document)
-        change.remove_document(document)
-        if names_it:
-            removed.append(digest)
-            for source in sources:
-                skipped = erased.digest(f"source {source[0]}")
+        counts["claims"] += one.claims
+        counts["evidence"] += one.evidence
+        if one.run:
+            runs.append(one.run)
+        former = change.remember_former(one.document)
+        change.remove_document(one.document)
+        if one.kept is None:
+            removed.append(one.digest)
+            for source in one.sources:
+                skipped = target.erased.digest(f"source {source[0]}")
                 session.run("remove_source", collection=collection, name=source[0])
-                session.run("add_erased", collection=collection, digest=skipped, now=now, revision=change.revision + 1)
+                session.run("add_erased", collection=collection, digest=skipped, now=now, revision=revision)
             continue
-        anew = change.add_document(digest, kept, run="", status=status, now=now, kind=kind)
+        anew = change.add_document(one.digest, one.kept, run="", status=one.status, now=now, kind=one.kind)
         change.keep_ids({group: was for group, was in former.items() if was != entity}, anew)
-        session.run("move_sources", collection=collection, document=document, to=anew, status=status)
-    _clear_traces(session, collection, ids, keys, hints, erased)
+        session.run("move_sources", collection=collection, document=one.document, to=anew, status=one.status)
+    _clear_traces(session, collection, target.ids, target.keys, target.hints, target.erased)
     return Erasure(**counts, removed=tuple(removed), runs=tuple(runs))
 
 

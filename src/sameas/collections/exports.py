@@ -16,7 +16,7 @@ import msgspec
 from sameas.collections.model import CollectionEvidence, Decision, DocumentInfo, EntityInfo, Statement
 from sameas.collections.views import Reader
 from sameas.extraction.outputs.rdf import OA, OWL, PREFIXES, PROV, RDF, RDFS, SAMEAS, SKOS, XSD
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import DocumentSource
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal as RdfLiteral

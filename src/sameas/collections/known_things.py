@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from sameas.collections.errors import CollectionError
 from sameas.extraction.graph.model import Entity, KnowledgeGraph, Relation, Value
+from sameas.extraction.text.document import is_iri
 from sameas.ontology import vocabulary as v
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.parse import Value as Literal
@@ -48,7 +49,7 @@ def _from_csv(data: bytes, index: OntologyIndex, *, delimiter: str) -> Knowledge
         if number > _MOST:
             raise KnownListError(f"the list has more than {_MOST} things")
         iri, called = (row["iri"] or "").strip(), (row["name"] or "").strip()
-        if not iri or not called or ":" not in iri or any(sign in iri for sign in ' <>"{}|\\^`'):
+        if not called or not is_iri(iri):
             raise KnownListError(f"line {number}: a known thing needs an absolute IRI and a name")
         type_ = _class((row.get("type") or "").strip(), index, number)
         aliases = tuple(one.strip() for one in (row.get("aliases") or "").split("|") if one.strip())

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from sameas.extraction.graph.name_forms import initials, name_key
 
@@ -17,6 +17,9 @@ NameRelation: TypeAlias = Literal["exact", "alias", "middle", "initial", "acrony
 # A shorter word with another letter is usually another word.
 _SHORTEST_SLIP_WORD = 5
 _LONGEST_ACRONYM = 8
+MOST_UNDER_A_KEY = 24
+# Those of a name that several have, and of `J. Smith`, are one for each document, and so many.
+_MOST_ALONE = 100
 _INITIAL = re.compile(r"[^\W\d_]\.")
 
 
@@ -94,38 +97,58 @@ def _is_slip(left: list[str], right: list[str]) -> bool:
     return OSA.distance(a, b) == 1 and a.removesuffix("s") != b.removesuffix("s")
 
 
-def own_keys(name: str, aliases: Iterable[str], family: str) -> Iterator[int]:
+class Key(NamedTuple):
+    """A key, and how many may be under it: of more, none is looked at for its sake."""
+
+    hash: int
+    most: int
+
+
+def own_keys(name: str, aliases: Iterable[str], family: str) -> Iterator[Key]:
     """The keys under which a thing with these names is found."""
     for key in {name, *aliases}:
-        yield hashed("name", family, key)
-    yield from (hashed("slip", family, form) for form in _forms(name))
+        yield _key("name", family, key, most=_MOST_ALONE)
+    yield from (_key("slip", family, form) for form in _forms(name))
     words = name.split()
     if len(words) > 1:
-        yield hashed("initialed" if is_initialed(name) else "full", family, _short(words))
+        yield (
+            _key("initialed", family, _short(words), most=_MOST_ALONE)
+            if is_initialed(name)
+            else _key("full", family, _short(words))
+        )
         if short := initials(name):
-            yield hashed("long", family, short)
+            yield _key("long", family, short)
     elif 2 <= len(name) <= _LONGEST_ACRONYM:
-        yield hashed("acronym", family, name)
+        yield _key("acronym", family, name)
     if len(words) in (2, 3):
-        yield hashed(f"words{len(words)}", family, words[0], words[-1])
+        yield _key(f"words{len(words)}", family, words[0], words[-1])
 
 
-def sought_keys(name: str, aliases: Iterable[str], family: str) -> Iterator[int]:
+def sought_keys(name: str, aliases: Iterable[str], family: str) -> Iterator[Key]:
     """The keys under which a thing with these names looks for others."""
     for key in {name, *aliases}:
-        yield hashed("name", family, key)
-    yield from (hashed("slip", family, form) for form in _forms(name))
+        yield _key("name", family, key, most=_MOST_ALONE)
+    yield from (_key("slip", family, form) for form in _forms(name))
     words = name.split()
     if len(words) > 1:
         if is_initialed(name):
-            yield hashed("full", family, _short(words))
-        yield hashed("initialed", family, _short(words))
+            yield _key("full", family, _short(words))
+        yield _key("initialed", family, _short(words), most=_MOST_ALONE)
         if short := initials(name):
-            yield hashed("acronym", family, short)
+            yield _key("acronym", family, short)
     elif 2 <= len(name) <= _LONGEST_ACRONYM:
-        yield hashed("long", family, name)
+        yield _key("long", family, name)
     if len(words) in (2, 3):
-        yield hashed(f"words{5 - len(words)}", family, words[0], words[-1])
+        yield _key(f"words{5 - len(words)}", family, words[0], words[-1])
+
+
+def signed_key(name: str, family: str) -> Key:
+    """The key of those that documents tell apart by more than this name."""
+    return _key("signed", family, name)
+
+
+def _key(kind: str, *parts: str, most: int = MOST_UNDER_A_KEY) -> Key:
+    return Key(hashed(kind, *parts), most)
 
 
 def _short(words: list[str]) -> str:

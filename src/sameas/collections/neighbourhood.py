@@ -52,6 +52,6 @@ def around(reader: Reader, ids: Iterable[str], *, limit: int) -> Neighbourhood:
 
 def most_connected(collection: Collection, *, limit: int) -> list[str]:
     """The ids of the things that most claims begin or end with."""
-    with collection.database.reading() as session:
-        rows = session.run("most_connected", collection=collection.number, most=limit)
+    with collection.reading() as reader:
+        rows = reader.session.run("most_connected", collection=collection.number, most=limit)
     return [row[1] for row in rows]

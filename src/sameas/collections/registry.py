@@ -123,7 +123,7 @@ class Collections:
         """Remove one and all that is in it."""
         collection = self.open(named, caller=caller, role="owner")
         with self._database.transaction() as session:
-            if session.one("lock_collection", collection=collection.number) is None:
+            if session.one("lock_collection", collection=collection.number, id=collection.id) is None:
                 raise CollectionNotFoundError(f"there is no collection {named!r}")
             for table in _OF_A_COLLECTION:
                 session.run(f"clear_{table}", collection=collection.number)

@@ -10,10 +10,10 @@ from itertools import chain
 
 import msgspec
 
-from sameas.collections.atoms import MOST_LOOKED_AT, MOST_UNDER_A_KEY, Atoms, Connection, Group, trait_key
+from sameas.collections.atoms import MOST_LOOKED_AT, Atoms, Connection, Group, keys_of, keys_sought
 from sameas.collections.clustering import Edge, cluster
 from sameas.collections.drafts import Node
-from sameas.collections.names import relate, sought_keys
+from sameas.collections.names import Key, relate, signed_key
 from sameas.collections.scoring import MERGED, Atom, Bond, Score, relate_names, score
 from sameas.collections.traits import Traits
 from sameas.databases import Row, Session
@@ -58,6 +58,8 @@ class Resolution:
             met = self._alive(self._atoms.met - touched.keys())
             judged = self._judge(touched, met)
             self.seeds |= touched.keys()
+            # How often it is met may say which of two names leaves open which thing is meant.
+            self.seeds |= {id_ for id_ in met if self._atoms.news.get(id_, ()) is None}
             self.met |= met.keys()
             self._atoms.touched.clear()
             self._atoms.met.clear()
@@ -91,12 +93,13 @@ class Resolution:
                 rare = {_CLEAR_LOW_IS_RARE: low, _CLEAR_HIGH_IS_RARE: high}.get(bond, 0)
                 if (bond < _CLEAR or rare == id_) and self._concerns(news, high if low == id_ else low):
                     wanted.add((low, high))
-        for id_, atom in touched.items():
-            wanted.update((min(id_, other), max(id_, other)) for other in self._candidates(atom))
+        wanted = {pair for pair in wanted if touched.keys().isdisjoint(pair)}
+        wanted |= self._candidates(touched)
         rows, lost = [], []
         judged: set[int] = set()
         for pair in sorted(wanted | {pair for pair in old if not touched.keys().isdisjoint(pair)}):
-            found = self._score(*pair)
+            # A pair that was found before there were too many under its keys is none any more.
+            found = self._score(*pair) if pair in wanted else None
             if found is None:
                 if pair in old:
                     lost.append({"collection": self._collection, "low": pair[0], "high": pair[1]})
@@ -129,16 +132,25 @@ class Resolution:
         for statement in ("bonds_below", "bonds_above"):
             yield from self._session.run(statement, collection=self._collection, atom=atom, least=MERGED)
 
-    def _candidates(self, atom: Atom) -> list[int]:
-        keys = set(sought_keys(atom.name, atom.aliases, atom.family))
-        keys.update(trait_key(trait) for trait in atom.signature if trait.kind != "one")
-        found: set[int] = set()
-        for key in keys:
-            under = self._atoms.under(key)
-            if len(under) <= MOST_UNDER_A_KEY:
-                found.update(under)
-        found.discard(atom.id)
-        return sorted(found)
+    def _candidates(self, touched: dict[int, Atom]) -> set[tuple[int, int]]:
+        """The pairs in which each of the two finds the other, so that it does not matter which of them came first."""
+        under: dict[Key, list[int]] = {}
+
+        def found_under(key: Key) -> list[int]:
+            if key not in under:
+                under[key] = self._atoms.under(key)
+            return under[key]
+
+        pairs: set[tuple[int, int]] = set()
+        for id_, atom in touched.items():
+            own, sought = keys_of(atom), keys_sought(atom)
+            mutual = {other for key in own & sought for other in found_under(key)}
+            one_way = {other for key in sought - own for other in found_under(key)} - mutual
+            for other, known in self._alive(one_way).items():
+                if any(id_ in found_under(key) for key in keys_sought(known) & own):
+                    mutual.add(other)
+            pairs.update((min(id_, other), max(id_, other)) for other in mutual if other != id_)
+        return pairs
 
     def _score(self, low: int, high: int) -> tuple[Score, int] | None:
         """The score of a pair and its bond, or None where nothing makes it one."""
@@ -172,7 +184,7 @@ class Resolution:
     def _part_namesakes(self, group: Group) -> bool:
         """Note whether several things have a name; whether that is news."""
         row = self._session.one("any_namesakes", collection=self._collection, name_key=group[0], family=group[1])
-        are = row is not None or self._stands_for_several(group)
+        are = row is not None or self._atoms.are_too_many(signed_key(*group)) or self._stands_for_several(group)
         if are == self._atoms.are_namesakes(group):
             return False
         atoms = self._atoms.of_name(group)

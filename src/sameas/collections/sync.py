@@ -15,6 +15,7 @@ import msgspec
 from sameas.collections.additions import Done, Filler, Given, Summary, file_time
 from sameas.collections.collection import Collection, Source
 from sameas.collections.errors import CollectionError, DocumentNotFoundError
+from sameas.extraction.text.document import readable_path
 from sameas.extraction.text.inputs.reader import readable_files
 from sameas.identity.canonical import sha256_hex
 from sameas.once.async_engine import AsyncEngine
@@ -43,13 +44,13 @@ def plan_sync(
     """Compare; nothing is changed. `named` is how names begin, the folder as it was given."""
     if not folder.is_dir():
         raise FolderError(f"{folder} is not a folder. Nothing was taken out of the collection")
-    place = str(folder.resolve())
+    place = readable_path(folder.resolve())
     known = collection.folder(place)
     to_add: list[Given] = []
     seen: set[str] = set()
     unchanged = skipped = 0
     for file in sorted(readable_files(folder)):
-        name = f"{named or folder.name}/{file.relative_to(folder).as_posix()}"
+        name = readable_path(f"{named or folder.name}/{file.relative_to(folder).as_posix()}")
         try:
             stat = file.stat()
         except FileNotFoundError:
@@ -66,7 +67,7 @@ def plan_sync(
             skipped += 1
         else:
             source = Source(
-                name=name, path=str(file.resolve()), folder=place, size=stat.st_size,
+                name=name, path=readable_path(file.resolve()), folder=place, size=stat.st_size,
                 source_time=file_time(stat.st_mtime),
             )  # fmt: skip
             to_add.append(Given(source=source, file=file))
@@ -104,7 +105,7 @@ async def sync(
         # Raised, so that the claim is given back: whoever waits, or comes later, looks for themselves.
         raise _InStep(msgspec.structs.replace(summary, failed=summary.failed + plan.skipped))
 
-    place = await asyncio.to_thread(folder.resolve)
+    place = readable_path(await asyncio.to_thread(folder.resolve))
     key = sha256_hex(f"{collection.id} {place}".encode())
     try:
         await engine.record(work, scope=SCOPE, key=key, lease=_LEASE)

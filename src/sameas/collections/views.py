@@ -144,8 +144,9 @@ class Reader:
         found: dict[int, Row] = {row[0]: row for row in self.named(text, limit=limit)}
         families = {""} | {self._traits.family((iri,)) for iri in self._traits.index.classes}
         for family in sorted(families):
-            for hash_ in sought_keys(key, (), family):
-                for row in self.session.run("entities_named", collection=self._collection, hash=hash_, most=limit):
+            for sought in sought_keys(key, (), family):
+                own = {"collection": self._collection, "hash": sought.hash, "most": limit}
+                for row in self.session.run("entities_named", **own):
                     found.setdefault(row[0], row)
         return [self.entity_info(*row) for row in islice(found.values(), limit)]
 

@@ -1,18 +1,35 @@
 """What a database of plain tables is: transactions in which named statements are run.
 
-Rule: every statement runs inside a transaction that is committed as a whole or not at all; a fault is a StoreError
-that says whether to try again. Blocking: asyncio code calls it in a thread. One object serves all threads and survives
-a fork.
+Rule: every statement runs inside a transaction that is committed as a whole or not at all; a fault is a StoreError that
+says whether to try again. Blocking: asyncio code calls it in a thread. One object serves all threads and survives a
+fork.
+
+`Statements` are the SQL of one part of the house: a file of named statements, one line of purpose each, values written
+`:name`. SQLite and PostgreSQL share every statement but the schema, whose numbered steps are named `schema_sqlite_1`,
+`schema_postgres_1` and so on. Steps only add: the release before runs on the tables of the release after.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeAlias
 
-from sameas.databases.statements import Statements
+import msgspec
+
 from sameas.once.errors import StoreError
+from sameas.stores.statements import numbered, read_statements
 
 Row: TypeAlias = tuple[Any, ...]
+
+_OLD_NAME = {
+    "sqlite": "SELECT 1 FROM pragma_table_info('sameas_schema') WHERE name = 'part'",
+    "postgres": "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
+    "AND table_name = 'sameas_schema' AND column_name = 'part'",
+}
+_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_parts (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+_MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
+ON CONFLICT (part) DO UPDATE SET version = excluded.version"""
 
 
 class RowRefused(StoreError):
@@ -37,6 +54,10 @@ class Driver(Protocol):
     dialect: str
 
     def transaction(self, *, writes: bool, durable: bool) -> AbstractContextManager[Work]: ...
+
+    def read(self, sql: str, values: dict[str, Any]) -> list[Row]:
+        """The rows of one statement that changes nothing, in as few round trips as there can be."""
+        ...
 
     def lock_schema(self, work: Work) -> None:
         """Let one process at a time change the tables, until the transaction ends."""
@@ -75,6 +96,25 @@ class Session:
         return rows[0] if rows else None
 
 
+class Statements(msgspec.Struct, frozen=True):
+    """The statements of a part, by name."""
+
+    part: str
+    named: Mapping[str, str]
+
+    @staticmethod
+    def of(package: str, file: str) -> Statements:
+        """The statements of `sql/{file}.sql` in a package."""
+        return Statements(file, read_statements(package, file))
+
+    def __getitem__(self, name: str) -> str:
+        return self.named[name]
+
+    def schema(self, dialect: str) -> list[str]:
+        """The steps that make the tables, in order."""
+        return numbered(self.named, f"schema_{dialect}_")
+
+
 class Database:
     """The tables of one part of the house; they are made when it is opened."""
 
@@ -99,6 +139,10 @@ class Database:
         with self._driver.transaction(writes=False, durable=False) as work:
             yield Session(work, self._statements)
 
+    def read(self, name: str, /, **values: Any) -> list[Row]:
+        """The rows of one named statement that changes nothing."""
+        return self._driver.read(self._statements[name], values)
+
     def truncate_log(self) -> None:
         """After a deletion that must leave no trace: empty the log that SQLite keeps beside its file."""
         self._driver.truncate_log()
@@ -120,13 +164,3 @@ class Database:
             for number, step in enumerate(steps[made:], made + 1):
                 work.script(step)
                 work.execute(_MADE, {**part, "version": number})
-
-
-_OLD_NAME = {
-    "sqlite": "SELECT 1 FROM pragma_table_info('sameas_schema') WHERE name = 'part'",
-    "postgres": "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
-    "AND table_name = 'sameas_schema' AND column_name = 'part'",
-}
-_VERSIONS = "CREATE TABLE IF NOT EXISTS sameas_parts (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
-_MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
-ON CONFLICT (part) DO UPDATE SET version = excluded.version"""

@@ -23,6 +23,8 @@ _BEGIN = {
     b"WHERE current_setting('synchronous_commit') = 'off'",
     False: b"BEGIN; SET LOCAL synchronous_commit = off",
 }
+# All statements of a reader see one state, as in SQLite.
+_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresDriver:
@@ -47,7 +49,7 @@ class PostgresDriver:
 
     @contextmanager
     def transaction(self, *, writes: bool, durable: bool) -> Iterator[Work]:
-        taken = self._begin(_BEGIN[durable] if writes else b"BEGIN READ ONLY")
+        taken = self._first(_BEGIN[durable] if writes else _READ)
         cursor = taken[1]
         try:
             yield _PostgresWork(cursor)
@@ -60,17 +62,29 @@ class PostgresDriver:
             # A connection in the middle of a transaction is closed here, which undoes it.
             self._pool.give_back(taken)
 
-    def _begin(self, begin: bytes) -> Taken:
+    def read(self, sql: str, values: dict[str, Any]) -> list[Row]:
+        text, order = bound(sql, values, "numeric_dollar")
+        # One statement is a transaction by itself.
+        taken = self._first(text.encode(), order)
+        try:
+            return taken[1].fetchall()
+        except psycopg.Error as error:
+            raise from_postgres(error) from error
+        finally:
+            self._pool.give_back(taken)
+
+    def _first(self, statement: bytes, values: Sequence[Any] | None = None) -> Taken:
+        """A connection on which the first statement of a transaction was run, of a server that is there."""
         while True:
             taken = self._pool.take()
             try:
-                taken[1].execute(begin)
+                taken[1].execute(statement, values)
             except psycopg.Error as error:
                 reused = taken[0].reused
                 self._pool.give_back(taken)
                 if not reused:
                     raise from_postgres(error) from error
-                # The server was restarted since; nothing was begun, and the other idle connections are as old.
+                # The server was restarted since; nothing was done, and the other idle connections are as old.
                 self._pool.clear()
             else:
                 return taken

@@ -9,8 +9,7 @@ from typing import Any
 from sameas.databases.database import Row, RowRefused, Work
 from sameas.once.errors import StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.stores.sqlite_faults import translated
-from sameas.stores.wal import open_sqlite, switch_to_wal
+from sameas.stores.sqlite_file import open_sqlite, switch_to_wal, translated
 
 _BUSY_SECONDS = 10.0
 _KEPT = 8
@@ -54,6 +53,10 @@ class SqliteDriver:
             raise StoreUnavailable(f"the database {self._path} cannot answer: {error}. Try again later") from error
         except sqlite3.DatabaseError as error:
             raise StoreMisconfigured(f"the database {self._path} cannot be used: {error}") from error
+
+    def read(self, sql: str, values: dict[str, Any]) -> list[Row]:
+        with self.transaction(writes=False, durable=False) as work:
+            return work.execute(sql, values)[0]
 
     def lock_schema(self, work: Work) -> None:
         """The write lock of the file is there already."""

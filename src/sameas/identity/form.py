@@ -42,9 +42,9 @@ from sameas.identity.canonical import (
     instant,
     no_form,
     path_step,
+    quick_form,
 )
 from sameas.identity.errors import NotCanonical
-from sameas.identity.quick import quick_form
 
 _NOTHING: Final[Exclusions] = {}
 

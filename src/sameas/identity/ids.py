@@ -130,7 +130,7 @@ _MAX_STATE_READ = 8_192
 
 
 def parse_traceparent(header: str) -> tuple[str, str] | None:
-    """The trace id and parent id of a traceparent header, or None where it is malformed (then start a new trace)."""
+    """The trace id and parent id of a traceparent header, or None if it is malformed (then start a new trace)."""
     parsed = _parse(header)
     return parsed and parsed[:2]
 
@@ -160,7 +160,7 @@ class TraceContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def joined(cls, traceparents: Sequence[str], tracestates: Sequence[str] = ()) -> TraceContext:
-        """The trace that the headers of these names continue; a new one where they are malformed or sent twice."""
+        """The trace that the headers of these names continue; a new one if they are malformed or sent twice."""
         parsed = _parse(traceparents[0]) if len(traceparents) == 1 else None
         if parsed is None:
             return cls.new()
@@ -189,7 +189,7 @@ class TraceContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bounded_tracestate(headers: Sequence[str]) -> str:
-    """The tracestate headers as one, small enough to be passed on; empty where any of it is malformed. Of members
+    """The tracestate headers as one, small enough to be passed on; empty if any of it is malformed. Of members
     with one key the first is kept.
 
     A tracestate that cannot be read never costs the trace its id (W3C Trace Context, 4.3): it is only left out.

@@ -17,10 +17,18 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-from sameas.identity.canonical import Exclusions, canonical_json, compile_exclusions, join, sha256_hex, to_json
+from sameas.identity.canonical import (
+    Exclusions,
+    canonical_json,
+    compile_exclusions,
+    join,
+    quick_form_of_plain,
+    sha256_hex,
+    to_json,
+    told_of,
+)
 from sameas.identity.errors import NotCanonical
 from sameas.identity.form import form_of, forms_of_fields
-from sameas.identity.quick import quick_form_of_plain, told_of
 
 Namespace = Literal["client", "content"]
 _NAMESPACES = frozenset(get_args(Namespace))
@@ -240,7 +248,7 @@ def _named_fingerprint(secret: bytes, forms: Mapping[str, bytes], kind: bytes = 
 
 
 def differing_fields(ours: str, theirs: str) -> list[str]:
-    """The top-level fields in which two fingerprints differ; empty where they were not kept by field."""
+    """The top-level fields in which two fingerprints differ; empty if they were not kept by field."""
     first, second = _fields(ours), _fields(theirs)
     return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 

@@ -215,7 +215,7 @@ class CurrentScope:
 
 
 current_scope: Final = CurrentScope()
-# Who was authenticated at the door of this hop, for those who ask the directory; None where nobody was.
+# Who was authenticated at the door of this hop, for those who ask the directory; None if nobody was.
 current_principal: ContextVar[Principal | None] = ContextVar("sameas_principal", default=None)
 
 

@@ -54,7 +54,12 @@ def open_collection(name: str, *, ontology: str | Path | None = None, base: str 
 
 
 class OpenCollection:
-    """A collection to work with."""
+    """A collection to work with, as `open_collection` opens it. Close it, or use it in a `with` statement.
+
+    Methods raise CollectionError for what is not there (EntityNotFoundError, EntityAmbiguousError,
+    DecisionNotFoundError, DocumentNotFoundError) or not allowed (RoleRequiredError), QuestionError for a query that
+    cannot be answered, and StoreError if the database is away; `add` and `sync` also raise what `extract` raises.
+    """
 
     def __init__(self, name: str, settings: Settings, *, ontology: str | Path | None, base: str | None) -> None:
         self._settings = settings
@@ -229,6 +234,7 @@ class OpenCollection:
         return list(self.collection.statements())
 
     def close(self) -> None:
+        """Close the collection and end its query processes."""
         self._runner.close()
         self._opening.__exit__(None, None, None)
 

@@ -14,8 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from sameas.cli.documents import find_sources
-from sameas.extraction.text.document import Document, Segment
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import Document, DocumentSource, Segment
 from sameas.extraction.text.inputs.reader import read_document
 from sameas.identity.errors import SameasError
 

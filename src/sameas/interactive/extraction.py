@@ -24,7 +24,7 @@ from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.outputs import OutputFormat
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.service import ExtractionService
-from sameas.extraction.text.document_source import DocumentPlaces
+from sameas.extraction.text.document import DocumentPlaces
 from sameas.identity.errors import SameasError
 from sameas.interactive.documents import Given, GivenDocument, documents_of, read_given
 from sameas.interactive.result import DocumentResult, Result

@@ -17,8 +17,7 @@ from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.outputs import FORMATS, OutputFormat
 from sameas.extraction.runs.durable_file import write_durably
 from sameas.extraction.runs.metadata import RunMetadata
-from sameas.extraction.text.document import Document
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource
 from sameas.identity.errors import SameasError
 from sameas.interactive.findings import (
     FoundEntity,
@@ -83,7 +82,11 @@ class DocumentResult:
 
 
 class Result:
-    """What the documents gave together."""
+    """What the documents gave together.
+
+    Methods raise MissingLibraryError (an ImportError) if they need a library that is not installed, OutputError for an
+    unknown format and ValueError for an unknown table.
+    """
 
     def __init__(self, documents: Sequence[DocumentResult]) -> None:
         self.documents = list(documents)

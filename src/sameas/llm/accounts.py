@@ -7,12 +7,16 @@ server of one's own has no limit by the minute, and answers one call after anoth
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from sameas.identity.canonical import sha256_hex
 from sameas.llm.account import RateLimits
 from sameas.llm.address import ModelAddress
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.once.store import Backend
+
+if TYPE_CHECKING:
+    from sameas.stores.redis import RedisBackend
 
 # No model answers as often, or says as much, in a minute.
 UNLIMITED = RateLimits(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_000, max_concurrent=1)
@@ -57,4 +61,6 @@ class AccountLimiters:
             return CentralRateLimiterService(limits)
         from sameas.llm.redis_account import RedisAccount
 
-        return CentralRateLimiterService(account=RedisAccount(self._place, limits, account=account))
+        return CentralRateLimiterService(
+            account=RedisAccount(cast("RedisBackend", self._place), limits, account=account)
+        )

@@ -84,7 +84,7 @@ class AdaptedModel:
         outcome = await self._attempt(ask)
         while isinstance(outcome, ModelError) and (part := self._refused_by(outcome)):
             # Turned away unread: the same ask without that part is still the first attempt.
-            self._refused |= {part}
+            self._refused = self._refused.union((part,))
             outcome = await self._attempt(ask)
         if isinstance(outcome, ModelError):
             # Raised out here, so that the client's exception, which holds the request and its key, does not hang on it.

@@ -69,7 +69,8 @@ def parse_address(address: str, *, url: str | None = None) -> ModelAddress:
             raise ValueError("an address with http:// says where the model is: leave the url out")
         text, _, model = text.partition("#")
         return ModelAddress("compatible", _checked_name(model, address), _checked_url(text))
-    provider = next((known for known in URLS if known == scheme), None)
+    providers: Mapping[str, Provider] = {known: known for known in URLS}
+    provider = providers.get(scheme)
     if provider is None or not colon:
         raise ValueError(f"{hidden(address)!r} names no model: use {_FORMS}")
     return ModelAddress(provider, _checked_name(model, address), _checked_url(url or URLS[provider]))

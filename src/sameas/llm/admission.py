@@ -107,7 +107,7 @@ class Call:
         self.reservation: Reservation | None = None
         self.entered_at = 0.0
         self.began_at: float | None = None
-        self._emitted: set[tuple[LimitReason, bool]] = set()
+        self._emitted: set[tuple[LimitReason, bool, bool]] = set()
 
     def give_place_back(self, now: float) -> None:
         """Its run may begin another; a second time changes nothing."""
@@ -117,7 +117,10 @@ class Call:
 
     def emit(self, wait: Wait) -> None:
         """Say why it waits for the account, once for each reason, and once more when it is known how long."""
-        if wait.reason is None or (reason := (wait.reason, wait.seconds is None)) in self._emitted:
+        if wait.reason is None:
+            return
+        reason = (wait.reason, wait.asked_by_server, wait.seconds is None)
+        if reason in self._emitted:
             return
         self._emitted.add(reason)
         signal = RateLimited(

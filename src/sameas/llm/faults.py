@@ -19,6 +19,12 @@ MAX_MESSAGE = 300
 MAX_RETRY_AFTER = 3_600.0
 
 _NO_SUCH_MODEL: tuple[Code, str] = ("not_found", "there is no such model or path: check the name and the address")
+_NO_CONNECTION: tuple[Code, str] = (
+    "network",
+    "the connection failed: check the address and that the server runs",
+)
+# What a server of files says to a question, as where an address leads to a web site.
+_NO_PLACE_FOR_QUESTIONS = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 # First match wins: the special ones come first.
 _CODES: tuple[tuple[type[Exception], Code, str], ...] = (
     (provided.ModelRateLimitError, "rate_limited", "too many requests"),
@@ -27,7 +33,7 @@ _CODES: tuple[tuple[type[Exception], Code, str], ...] = (
     (provided.ModelServerError, "server", "the server failed"),
     (provided.ModelTimeoutError, "timeout", "no answer in time"),
     (provided.ModelRequestTimeout, "timeout", "no answer in time"),
-    (provided.ModelConnectionError, "network", "the connection failed: check the address and that the server runs"),
+    (provided.ModelConnectionError, *_NO_CONNECTION),
     (provided.ModelAuthenticationError, "auth", "the key was refused: check it and what it may use"),
     (provided.ModelNotFoundError, *_NO_SUCH_MODEL),
     (
@@ -72,12 +78,16 @@ def translate(error: Exception, *, address: ModelAddress, api_key: str | None, s
 
 
 def _classified(error: Exception) -> tuple[Code, str]:
-    if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST and _NAMES_NO_MODEL.search(_server_message(error)):
+    status = getattr(error, "status_code", None)
+    if status in _NO_PLACE_FOR_QUESTIONS:
         return _NO_SUCH_MODEL
+    if status == HTTPStatus.BAD_REQUEST and _NAMES_NO_MODEL.search(_server_message(error)):
+        return _NO_SUCH_MODEL
+    if getattr(error, "phase", None) == "connect":
+        return _NO_CONNECTION
     for kind, code, meaning in _CODES:
         if isinstance(error, kind):
             return code, meaning
-    status = getattr(error, "status_code", None)
     if isinstance(status, int):
         for statuses, code, meaning in _BY_STATUS:
             if status in statuses:

@@ -123,11 +123,11 @@ def _whole_streams() -> "OpenAIModelProfile":
 
 def _compatible_profile() -> "OpenAIModelProfile":
     """vLLM, llama.cpp and their like take a schema, and some of their templates one system message only."""
-    from pydantic_ai.profiles.openai import OpenAIModelProfile
-
-    return OpenAIModelProfile(
-        **_older_limit(), supports_json_schema_output=True, openai_chat_supports_multiple_system_messages=False
-    )
+    return {
+        **_older_limit(),
+        "supports_json_schema_output": True,
+        "openai_chat_supports_multiple_system_messages": False,
+    }
 
 
 def _older_limit() -> "OpenAIModelProfile":

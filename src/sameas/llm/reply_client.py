@@ -24,6 +24,8 @@ _USAGES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("usageMetadata", "candidates", ("promptTokenCount", "candidatesTokenCount")),
 )
 _LONGEST_LOCATION = 200
+# An answer may take minutes; a server that is there takes a connection, or ends what it does not understand, at once.
+CONNECT_WITHIN = 10.0
 # The body was unpacked and may have changed.
 _STALE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
@@ -39,6 +41,7 @@ class ReplyClient(AsyncClient):
 
     async def send(self, request: Request, *, stream: bool = False, **options: Any) -> Response:
         """Send a request; the reply is whole even where a stream was asked for."""
+        _bound_connecting(request)
         response = await super().send(request, stream=True, **options)
         try:
             body = bytearray()
@@ -56,6 +59,14 @@ class ReplyClient(AsyncClient):
             is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
             content = mended_events(content) if is_stream else mended(content)
         return Response(response.status_code, headers=headers, content=content, request=request)
+
+
+def _bound_connecting(request: Request) -> None:
+    """However long an answer may take: nobody waits as long for a connection."""
+    limits = request.extensions.get("timeout")
+    if isinstance(limits, dict):
+        connect = limits.get("connect")
+        request.extensions["timeout"] = {**limits, "connect": min(connect or CONNECT_WITHIN, CONNECT_WITHIN)}
 
 
 def _is_elsewhere(response: Response) -> str | None:

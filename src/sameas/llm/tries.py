@@ -2,7 +2,8 @@
 
 Rule: nothing here waits, or reads a clock. A call has so many retries of its own. It does not use them up where it was
 refused for being one too many, nor where the server is down for everybody: nobody was answered since this call failed
-the last time, others fail now too, and the failure cost nothing. Of these it bears `unserved_retries` in a row; how
+the last time, others fail now too, and the failure cost nothing. Of these it bears `unserved_retries` in a row, and as
+many in all where the server says that it has too much to do, which some say to one call while they answer others. How
 long that takes is for the limiter and its circuit to say, and no work of the stage.
 """
 
@@ -43,7 +44,7 @@ class Tries:
         self._backoff = backoff
         self._random = random
         self._answers = answers
-        self._failures = self._unserved = 0
+        self._failures = self._unserved = self._overloads = 0
         self.count = 0
 
     def after(self, error: ModelError, *, answers: int, others_fail: bool) -> Retry | None:
@@ -54,17 +55,22 @@ class Tries:
         is_down = (
             error.counts_for_circuit
             and error.usage is None
-            and self._failures > 0
+            and self._failures + self._overloads > 0
             and nobody_was_answered
             and others_fail
         )
+        is_busy = error.code == "overloaded" and error.usage is None
         if is_one_too_many or is_down:
             self._unserved = self._unserved + 1 if nobody_was_answered else 1
+        elif is_busy:
+            self._overloads += 1
         else:
             self._failures += 1
-        if not error.is_retryable or self._failures > self._retries or self._unserved > self._unserved_retries:
+        unserved = max(self._unserved, self._overloads)
+        if not error.is_retryable or self._failures > self._retries or unserved > self._unserved_retries:
             return None
         # What the server asked for is waited for at the limiter, together with everybody else.
         at_limiter = is_one_too_many or bool(error.retry_after)
-        wait = 0.0 if at_limiter else self._backoff.wait(self._failures + self._unserved, self._random)
-        return Retry(wait, is_work=not is_down)
+        waits = self._failures + self._unserved + self._overloads
+        wait = 0.0 if at_limiter else self._backoff.wait(waits, self._random)
+        return Retry(wait, is_work=not (is_down or is_busy))

@@ -19,13 +19,11 @@ from sameas.once.engine import NOT_GIVEN_BACK, Engine
 from sameas.once.errors import TransactionEnded
 from sameas.once.forks import renew_after_fork
 from sameas.once.heartbeat import AsyncHeartbeat
-from sameas.once.listener import TaskListener
 from sameas.once.observe import ObservedBackend, Observer, make_emitter
 from sameas.once.policy import Policy
-from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Accepted, Record
+from sameas.once.record import Accepted, ProcessingRecord, Record
 from sameas.once.script import Effects, Script, arun
-from sameas.once.steps import Pause, Work
+from sameas.once.steps import Pause, TaskListener, Work
 from sameas.once.store import AsyncStore, Backend, Page, Query, Selection
 
 T = TypeVar("T")
@@ -249,7 +247,7 @@ class AsyncEngine:
 
     @_documented_by(Engine.forget)
     async def forget(self, scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> bool:
-        """Forget the record of a key; its holder, if any, is fenced. False where there was none."""
+        """Forget the record of a key; its holder, if any, is fenced. False if there was none."""
         answers = [
             await self.store.forget(identity)
             for identity in identities_of(scope, key, tenant=tenant, namespace=namespace)

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sameas.identity.canonical import compile_exclusions
-from sameas.once.about import check_tags
 from sameas.once.call import Call
 from sameas.once.call_builder import CallBuilder, Options
 from sameas.once.context import Context
 from sameas.once.errors import BatchFailed, ResultNotKept
-from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Acquired, Claim
+from sameas.once.record import Acquired, Claim, ProcessingRecord, check_tags
 
 T = TypeVar("T")
 

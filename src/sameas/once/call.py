@@ -6,37 +6,26 @@ no claim behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import uniform
 from time import monotonic
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sameas.identity.key import Former, differing_fields
+from sameas.once.call_state import DONE, FAILED, HELD, CallState
 from sameas.once.codec import (
     JSON,
-    NOT_KEPT,
-    Codec,
-    OutcomeCodec,
     frame,
-    nothing_kept,
-    opened,
-    pack,
-    unframe,
-    unpack,
-    why_not_kept,
 )
-from sameas.once.context import WORKING, Context
+from sameas.once.context import Context
 from sameas.once.errors import (
     InProgress,
     KeyReused,
     OutcomeUnknown,
-    Reentered,
     StoreClosed,
-    StoredFailure,
     StoreError,
     StoreUnavailable,
     Superseded,
@@ -44,30 +33,23 @@ from sameas.once.errors import (
 )
 from sameas.once.forks import this_process
 from sameas.once.former import is_mark, look_back, take_away
-from sameas.once.in_flight import InFlightCall, InFlightCalls
-from sameas.once.listener import Listener
+from sameas.once.in_flight import InFlightCall
 from sameas.once.observe import CallEnded, CallStarted, Emit
-from sameas.once.policy import Policy, micros
-from sameas.once.processing_record import ProcessingRecord
 from sameas.once.record import (
     Accepted,
     Acquired,
     Answer,
     Busy,
     Claim,
-    ClaimRequest,
-    Lease,
     Lost,
     Mismatch,
     Outcome,
+    ProcessingRecord,
     Record,
     Replay,
-    State,
 )
 from sameas.once.script import Script
-from sameas.once.steps import Pause, Work
-from sameas.once.store import Backend
-from sameas.once.unbegun import refuse_unbegun
+from sameas.once.steps import Listener, Pause, Work
 
 # The first looks of a waiter come soon, later ones less often, up to the back end's bound.
 _FIRST_POLL = 0.002
@@ -77,44 +59,12 @@ _LOCKED_POLL = 0.01
 _AFTER_LEASE = 0.002
 # Beyond this a result may be what a store cannot take, and not the store what is down.
 _LARGE = 65_536
-# By names of their own: until Python 3.12 it takes long to look a member up on its class.
-_HELD, _DONE, _FAILED = State
 # The times of a result that the store never saw.
 _NOT_STORED = Accepted(at=0, expires_at=0)
 
 
-class Call(Struct, eq=False):
-    """One caller's wish, and how far it has come."""
-
-    request: ClaimRequest
-    work: Callable[[Context], Any]
-    policy: Policy
-    codec: Codec | OutcomeCodec
-    backend: Backend
-    in_flight_calls: InFlightCalls
-    new_listener: Callable[[], Listener]
-    # Where it stands, for `abandon`: a claim may be under way (until `acquired` says that it is ours), a lease held,
-    # a result in hand.
-    claiming: bool = False
-    claimed_from: float = 0.0
-    context: Context | None = None
-    outcome: Outcome | None = None
-    # The key and the fingerprint before types had tags, where they may be others, and what was left under that key.
-    former_key: Former | None = None
-    former_print: Callable[[], str | None] | None = None
-    mark: Lease | None = None
-    # In the caller's transaction nothing is given back: it rolls back.
-    joined: bool = False
-    # The call in flight that this one leads, and what those who follow it share.
-    in_flight: InFlightCall | None = None
-    kept: Record | None = None
-    stored: bool = True
-    trouble: Exception | None = None
-    # Why the result of the work could not be kept.
-    not_kept: str = ""
-    # Until when it waits for others, over all of them, and how many seconds it did.
-    deadline: float = 0.0
-    waited: float = 0.0
+class Call(CallState):
+    """One caller's wish, and its life."""
 
     def script(self) -> Script[ProcessingRecord]:
         """The whole call."""
@@ -127,33 +77,13 @@ class Call(Struct, eq=False):
         claim = yield from self.backend.claim(self.request)
         self.claiming = type(claim) is Acquired
         if type(claim) is not Replay:
+            if type(claim) is Busy:
+                self._waited_for_row()
             return (yield from self.lead(claim))
         # Most calls end here.
         self.kept = claim.record
         self.finish()
         return self.replayed(claim.record)
-
-    def note(self, audit: Mapping[str, Any]) -> None:
-        """Have this stored with the record, too."""
-        about = replace(self.request.about, audit={**self.request.about.audit, **audit})
-        self.request = replace(self.request, about=about)
-
-    def recalled(self) -> ProcessingRecord | None:
-        """The answer, if it is at hand in this process: it needs no script."""
-        self.refuse_reentry()
-        known = self.backend.recall(self.request)
-        return None if known is None else self.replayed(known.record)
-
-    def join_or_lead(self) -> InFlightCall:
-        """The call in flight for the key: our own, which we then lead, or another one."""
-        # Ours is known before the table has it, so that an interruption between the two can be cleaned up.
-        self.in_flight = InFlightCall(self.request.fingerprint)
-        return self.in_flight_calls.join_or_lead(self.request.identity.digest, self.in_flight)
-
-    def finish(self) -> None:
-        """Let those who follow go on, with what there is to share."""
-        if self.in_flight is not None:
-            self.in_flight_calls.finish(self.request.identity.digest, self.in_flight, self.kept, stored=self.stored)
 
     def in_transaction(self) -> Script[ProcessingRecord]:
         """The whole call inside the caller's transaction: its row lock is the claim, its commit is the completion."""
@@ -189,6 +119,8 @@ class Call(Struct, eq=False):
     def _claim_row(self) -> Script[Claim]:
         """Claim in the caller's transaction, with patience for another one that holds the row."""
         claim = yield from self.backend.claim(self.request)
+        if type(claim) is Busy:
+            self._waited_for_row()
         # Who holds a lease is not waited for: it may need what is locked here.
         while isinstance(claim, Busy) and not claim.attempt and self._patience() > 0 and self.policy.on_busy == "wait":
             yield from self._pause(min(_LOCKED_POLL, self._patience()), None)
@@ -197,7 +129,7 @@ class Call(Struct, eq=False):
         return claim
 
     def lead(self, claim: Claim | None = None) -> Script[ProcessingRecord]:
-        """Claim and, where it is ours, do the work; `claim` is the answer where the claim was made already."""
+        """Claim and, where it is ours, do the work; `claim` is the answer if the claim was made already."""
         listener: Listener | None = None
         stop_listening: Callable[[], None] | None = None
         poll = _FIRST_POLL
@@ -289,23 +221,6 @@ class Call(Struct, eq=False):
         self.request = replace(self.request, fingerprint=theirs)
         return True
 
-    def acquired(self, claim: Acquired) -> Context:
-        """The lease is ours."""
-        lease = Lease(self.request.identity, claim.fence, self.request.attempt_id)
-        safe_until = self.claimed_from + self.policy.lease
-        self.context = Context(lease, claim.attempt, safe_until, self.backend.place)
-        self.claiming = False
-        return self.context
-
-    def must_abandon(self, interruption: BaseException) -> bool:
-        """Whether a claim may be left behind."""
-        if self.joined:
-            return False
-        if self.context is not None:
-            return self.context.process is this_process()
-        unapplied = isinstance(interruption, StoreUnavailable) and not interruption.maybe_applied
-        return self.claiming and not unapplied
-
     def abandon(self) -> Script[None]:
         """After an interruption: hand in the result if there is one, else give the claim back."""
         if self.claiming:
@@ -321,25 +236,8 @@ class Call(Struct, eq=False):
         else:
             yield from self.backend.release(lease)
 
-    def refuse_reentry(self) -> None:
-        """Work that asks for its own result would wait for itself."""
-        for context in WORKING.get():
-            same_key = context.lease.identity.digest == self.request.identity.digest
-            if same_key and context.place is self.backend.place and not context.ended:
-                raise Reentered
-
-    def _be_patient(self) -> None:
-        """Have the next claim wait for a locked row for no longer than this call still waits for others."""
-        self.request = replace(self.request, patience=micros(max(self._patience(), 0)))
-
-    def _patience(self) -> float:
-        """The seconds that are left to wait for others; one budget, however often the one in front changes."""
-        now = monotonic()
-        self.deadline = self.deadline or now + self.policy.wait_for
-        return self.deadline - now
-
     def _follow(self, in_flight: InFlightCall) -> Script[ProcessingRecord | None]:
-        """Wait for somebody in this process; None where they had nothing to share."""
+        """Wait for somebody in this process; None if they had nothing to share."""
         listener = self.new_listener()
         if not self.in_flight_calls.follow(in_flight, listener.wake, at_most=self.policy.max_waiters):
             return None
@@ -366,11 +264,6 @@ class Call(Struct, eq=False):
         yield Pause(seconds, listener)
         self.waited += monotonic() - began
 
-    def begin_claim(self) -> None:
-        """From now on a claim may be in the store without our knowing; the lease runs from here at the earliest."""
-        self.claimed_from = monotonic()
-        self.claiming = True
-
     def _work(self, claim: Acquired) -> Script[ProcessingRecord]:
         """Do the work and hand in its result."""
         in_flight = self.in_flight
@@ -395,7 +288,7 @@ class Call(Struct, eq=False):
         if isinstance(answer, Lost):
             return (yield from self._accepted_instead())
         if in_flight is not None and in_flight.followers:
-            self._share(_DONE, context, self.outcome, answer or _NOT_STORED)
+            self._share(DONE, context, self.outcome, answer or _NOT_STORED)
         if answer is None and self.policy.on_unstored == "raise":
             raise OutcomeUnknown(result=result) from self.trouble
         return self._fresh(context, answer or _NOT_STORED, result)
@@ -410,14 +303,14 @@ class Call(Struct, eq=False):
             raise superseded from error
 
     def _gave_back(self, context: Context, error: Exception) -> Script[bool]:
-        """Give the claim back, or keep the failure where the policy says so; False where it was another's already."""
+        """Give the claim back, or keep the failure if the policy says so; False if it was another's already."""
         answer: Answer | None = None
         try:
             if isinstance(error, self.policy.keep_errors):
                 outcome = _failure(error)
                 answer = yield from self.backend.fail(context.lease, outcome, self.policy.retry_window_micros)
                 if isinstance(answer, Accepted):
-                    self._share(_FAILED, context, outcome, answer)
+                    self._share(FAILED, context, outcome, answer)
             else:
                 answer = yield from self.backend.release(context.lease)
                 if self.mark is not None:
@@ -427,21 +320,8 @@ class Call(Struct, eq=False):
         self.context = None
         return not isinstance(answer, Lost)
 
-    def _packed(self, result: Any) -> tuple[Outcome, Any]:
-        """The result as it is kept, and as this caller gets it. Its effect has happened: nothing here may undo that."""
-        try:
-            return pack(result, self.codec)
-        except Exception as error:
-            refuse_unbegun(result)
-            return self._nothing_kept(error), result
-
-    def _nothing_kept(self, error: Exception) -> Outcome:
-        outcome = nothing_kept(error)
-        self.not_kept = why_not_kept(outcome)
-        return outcome
-
     def _hand_in_late(self, context: Context, outcome: Outcome, error: Exception) -> Script[Answer | None]:
-        """Complete, with patience for a store that does not answer; a repeated complete is harmless. None where it
+        """Complete, with patience for a store that does not answer; a repeated complete is harmless. None if it
         was in vain."""
         patience = self.policy.patience
         began = monotonic()
@@ -481,77 +361,13 @@ class Call(Struct, eq=False):
             record = yield from self.backend.read(self.request.identity)
             if record is None or record.fingerprint != self.request.fingerprint:
                 raise Superseded
-            if record.state is not _HELD:
+            if record.state is not HELD:
                 self.kept = record
                 return self.replayed(record)
             if self._patience() <= 0 or self.policy.on_busy == "refuse":
                 raise Superseded
             yield from self._pause(poll, None)
             poll = min(poll * 2, 0.1)
-
-    def _share(self, state: State, context: Context, outcome: Outcome, answer: Accepted) -> None:
-        """Have what was accepted ready for those who follow; who comes too late for it finds it in the store."""
-        if self.in_flight is None or not self.in_flight.followers:
-            return
-        self.kept = Record(
-            self.request.identity,
-            self.request.fingerprint,
-            state,
-            context.fence,
-            context.attempt,
-            self.request.attempt_id,
-            lease_until=0,
-            created_at=0,
-            expires_at=answer.expires_at,
-            completed_at=answer.at,
-            outcome=opened(outcome),
-        )
-
-    def _fresh(self, context: Context, answer: Accepted, result: Any) -> ProcessingRecord:
-        identity = self.request.identity
-        return ProcessingRecord(
-            result,
-            False,
-            identity.key,
-            identity.scope,
-            identity.tenant,
-            context.attempt,
-            context.lease.fence,
-            answer.at,
-            answer.expires_at,
-            self.stored,
-            self.not_kept,
-            self.waited,
-        )
-
-    def replayed(self, record: Record, *, stored: bool = True) -> ProcessingRecord:
-        """A record as the answer to this call."""
-        assert record.outcome is not None
-        if record.state is _FAILED:
-            failure = msgspec.json.decode(unframe(record.outcome.data))
-            raise StoredFailure(failure["type"], failure["message"], expires_at=record.expires_at)
-        if record.outcome.media_type == NOT_KEPT:
-            self.not_kept = why_not_kept(record.outcome)
-        result = None if self.not_kept else unpack(record.outcome, self.codec)
-        if not stored:
-            self.stored = False
-            if self.policy.on_unstored == "raise":
-                raise OutcomeUnknown(result=result)
-        identity = self.request.identity
-        return ProcessingRecord(
-            result,
-            True,
-            identity.key,
-            identity.scope,
-            identity.tenant,
-            record.attempt,
-            record.fence,
-            record.completed_at or 0,
-            record.expires_at,
-            stored,
-            self.not_kept,
-            self.waited,
-        )
 
 
 def _forked() -> Superseded:

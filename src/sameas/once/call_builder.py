@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, Required, TypedDict
 
-from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.canonical import Exclusions, compile_exclusions, told_apart
 from sameas.identity.errors import NotCanonical
 from sameas.identity.ids import Attempts
 from sameas.identity.key import (
@@ -21,16 +21,14 @@ from sameas.identity.key import (
     former_fingerprint,
     record_digest,
 )
-from sameas.identity.quick import told_apart
-from sameas.once.about import check_audit, check_fingerprint, check_route, check_tags
 from sameas.once.call import Call
 from sameas.once.codec import PLAIN, Codec, OutcomeCodec, codec_for
 from sameas.once.context import Context
 from sameas.once.in_flight import InFlightCalls
-from sameas.once.listener import Listener
 from sameas.once.observe import Emit, KeyFailed
 from sameas.once.policy import OnBusy, Policy
-from sameas.once.record import About, ClaimRequest, Identity
+from sameas.once.record import About, ClaimRequest, Identity, check_audit, check_fingerprint, check_route, check_tags
+from sameas.once.steps import Listener
 from sameas.once.store import Backend
 
 
@@ -50,7 +48,7 @@ class Options(TypedDict, total=False):
     result_type: Any
     # Instead of a result type: a codec of the caller's own.
     codec: Codec | OutcomeCodec | None
-    # Instead of a payload: its fingerprint, where the caller has computed it.
+    # Instead of a payload: its fingerprint, if the caller has computed it.
     request_fingerprint: str
     # With a key that was computed from content: a function of the one that it had before types had tags.
     former_key: Former | None
@@ -242,6 +240,6 @@ def identity_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace 
 
 
 def identities_of(scope: str, key: str, *, tenant: str = "", namespace: Namespace | None = None) -> list[Identity]:
-    """What a key may stand for: one that a caller chose, one computed from content, or both where nobody says."""
+    """What a key may stand for: one that a caller chose, one computed from content, or both if nobody says."""
     namespaces: list[Namespace] = ["client", "content"] if namespace is None else [namespace]
     return [identity_of(scope, key, tenant=tenant, namespace=each) for each in namespaces]

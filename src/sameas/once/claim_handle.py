@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sameas.once.call import Call
 from sameas.once.context import WORKING, Context
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
 from sameas.once.script import Script
 from sameas.once.steps import Work
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def until_work(script: Script[ProcessingRecord]) -> Script[Work | ProcessingRecord]:
-    """A call's script up to the work, or to the answer where there is none to do."""
+    """A call's script up to the work, or to the answer if there is none to do."""
     try:
         command = next(script)
         while type(command) is not Work:

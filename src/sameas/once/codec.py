@@ -3,18 +3,23 @@ never used.
 
 A result that has no bytes is kept as just that: the work is done, and why there is no result. It was an effect, and it
 must not happen again because of what it answered.
+
+Bytes are kept in a frame: a version, the compression, a checksum, the size. What was damaged, or written by a version
+that this one does not know, is an error, never a missing result. Version 1 is read by every release; version 2 marks
+forms that came later, so that a release that does not know them refuses them instead of misreading them.
 """
 
 from __future__ import annotations
 
+import zlib
 from functools import lru_cache
+from struct import Struct as Layout
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from sameas.once import values
 from sameas.once.errors import NotEncodable, RecordDamaged, ResultDoesNotFit, ResultNotKept
-from sameas.once.frame import FIRST, MAX_UNPACKED, PLAIN_HEAD, SECOND, frame, unframe
 from sameas.once.record import Outcome, Unframed
 from sameas.once.typed import BYTES, JSON, TEXT, TYPED, TypedCodec, declared_result
 
@@ -40,9 +45,20 @@ __all__ = [
 ]
 
 NOT_KEPT: Final = "application/vnd.sameas.not-kept"
-_SECOND_FRAME: Final = bytes((SECOND,))
 # Enough to find the place in one's own code.
 _LONGEST_REASON = 500
+
+# Below this a result fits the frame of a packet and compressing it saves nothing.
+COMPRESS_FROM = 2_048
+# A frame that claims more than this is not one of ours.
+MAX_UNPACKED = 1 << 30
+
+FIRST, SECOND = 1, 2
+_PLAIN, _ZLIB = 0, 1
+PLAIN_HEAD = bytes((FIRST, _PLAIN))
+_HEAD = Layout(">BBIQ")
+_HEAD_SIZE = _HEAD.size
+_SECOND_FRAME: Final = bytes((SECOND,))
 
 
 class Codec(Protocol):
@@ -154,7 +170,7 @@ def nothing_kept(error: Exception) -> Outcome:
 
 
 def why_not_kept(outcome: Outcome) -> str:
-    """Why there is no result; empty where there is one."""
+    """Why there is no result; empty if there is one."""
     # The frame decides, too: a media type may be a caller's own.
     if outcome.media_type != NOT_KEPT or outcome.data[:1] != _SECOND_FRAME:
         return ""
@@ -180,13 +196,11 @@ def _bounded(data: bytes) -> bytes:
 
 _FAST_TO_JSON: Final = msgspec.json.Encoder().encode
 _FROM_JSON: Final = msgspec.json.Decoder().decode
-
-
 _FAST: Final = frozenset({dict, list, type(None)})
 
 
 def _fast_json(result: Any) -> tuple[bytes, Any] | None:
-    """A result as JSON, and as it is read again; None where that is not the same, and it must go the strict way.
+    """A result as JSON, and as it is read again; None if that is not the same, and it must go the strict way.
 
     The fast encoder writes more than JSON has types for.
     """
@@ -196,3 +210,41 @@ def _fast_json(result: Any) -> tuple[bytes, Any] | None:
         return (data, decoded) if decoded == result else None
     except (TypeError, ValueError, RecursionError, OverflowError):
         return None
+
+
+def frame(data: bytes, version: int = FIRST) -> bytes:
+    """Version, compression, checksum of what follows, size, and the bytes."""
+    body, compression = data, _PLAIN
+    if len(data) >= COMPRESS_FROM:
+        small = zlib.compress(data, 1)
+        if len(small) < len(data):
+            body, compression = small, _ZLIB
+    return _HEAD.pack(version, compression, zlib.crc32(body), len(data)) + body
+
+
+def unframe(framed: bytes) -> bytes:
+    """The bytes of a frame, checked to be what was framed."""
+    if len(framed) < _HEAD_SIZE:
+        raise RecordDamaged("A stored result is shorter than its head; forget the record to have the work done again.")
+    version, compression, checksum, size = _HEAD.unpack_from(framed)
+    if version not in (FIRST, SECOND) or compression not in (_PLAIN, _ZLIB):
+        raise RecordDamaged(f"A stored result has version {version}.{compression}, which this release does not know.")
+    if size > MAX_UNPACKED:
+        raise RecordDamaged(f"A stored result claims {size} bytes, beyond the limit of {MAX_UNPACKED}.")
+    body = framed[_HEAD_SIZE:]
+    if zlib.crc32(body) != checksum:
+        raise RecordDamaged(
+            "A stored result does not match its checksum; forget the record to have the work done again."
+        )
+    data = body if compression == _PLAIN else _inflate(body, size)
+    if len(data) != size:
+        raise RecordDamaged(f"A stored result has {len(data)} bytes or more instead of {size}.")
+    return data
+
+
+def _inflate(data: bytes, size: int) -> bytes:
+    try:
+        # One byte more than promised tells a bomb from a result.
+        return zlib.decompressobj().decompress(data, size + 1)
+    except zlib.error as error:
+        raise RecordDamaged(f"A stored result cannot be decompressed: {error}.") from error

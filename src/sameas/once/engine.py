@@ -21,13 +21,11 @@ from sameas.once.decorator import Once, OnceOptions
 from sameas.once.errors import TransactionEnded
 from sameas.once.forks import renew_after_fork
 from sameas.once.heartbeat import Heartbeat
-from sameas.once.listener import ThreadListener
 from sameas.once.observe import ObservedBackend, Observer, make_emitter
 from sameas.once.policy import Policy
-from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Accepted, Record
+from sameas.once.record import Accepted, ProcessingRecord, Record
 from sameas.once.script import Effects, Script, run
-from sameas.once.steps import Pause, Work
+from sameas.once.steps import Pause, ThreadListener, Work
 from sameas.once.store import Backend, Page, Query, Selection, Store
 
 T = TypeVar("T")

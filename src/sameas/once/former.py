@@ -2,7 +2,7 @@
 
 Rule: what a program of before did or does under the former key is not done again, by neither. So a claim to a payload
 that had another key looks under that one too, before the work: what is there is the answer, is waited for, or is taken
-over where its holder died. Where nothing is there, it leaves a mark, a record that is held under a fingerprint which
+over where its holder died. If nothing is there, it leaves a mark, a record that is held under a fingerprint which
 programs of before do not have: they are refused.
 
 The former key may be the key of other work: `b"abc"` had that of `"YWJj"`. What a program of today wrote there is told

@@ -68,7 +68,7 @@ class Beat(Struct, eq=False):
             self.due = self.sent_at + self.policy.lease / _BEATS_PER_LEASE
 
     def warn_of_a_held_up_loop(self, now: float) -> None:
-        """Say so where the loop's timer came too late for the lease: a store that does not answer cannot be why."""
+        """Say so if the loop's timer came too late for the lease: a store that does not answer cannot be why."""
         lease = self.policy.lease
         if now > self.context.safe_until and now - self.due > lease / _TOO_LATE:
             _LOG.warning(

@@ -2,6 +2,7 @@
 nothing.
 
 Keys, tenants and scopes are told; payloads and results never are. An observer that fails is logged and changes nothing.
+`answered` says how a call was answered, in the words that logs, metrics and traces share.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
+from sameas.once.errors import StoredFailure
+from sameas.once.forks import renew_after_fork
 from sameas.once.record import (
     Accepted,
     Answer,
@@ -29,6 +33,7 @@ from sameas.once.script import Command, Script
 from sameas.once.store import Backend, Page, Query, Selection, Waker
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class CallStarted(Struct, frozen=True, eq=False):
@@ -41,7 +46,7 @@ class CallStarted(Struct, frozen=True, eq=False):
 class CallEnded(Struct, frozen=True):
     """A call was answered: `how` is fresh, replay, shared or the name of the error.
 
-    `stored` is False where the work was done and the store could not be brought to keep it; `kept` is False where it
+    `stored` is False if the work was done and the store could not be brought to keep it; `kept` is False if it
     keeps that the work is done, and not the result.
     """
 
@@ -70,7 +75,7 @@ class Settled(Struct, frozen=True):
     identity: Identity
     answer: Answer
     seconds: float
-    # Of the lease that was shown; None where none was, as in forget.
+    # Of the lease that was shown; None if none was, as in forget.
     fence: int | None = None
 
 
@@ -107,7 +112,7 @@ class Observer(Protocol):
 
 
 def make_emitter(observers: Sequence[Observer]) -> Emit | None:
-    """One function that tells every observer; None where there is nobody to tell."""
+    """One function that tells every observer; None if there is nobody to tell."""
     if not observers:
         return None
     log = logging.getLogger("sameas")
@@ -225,3 +230,57 @@ def original_trace(claim: Claim) -> str | None:
         trace = claim.record.about.audit.get("traceparent")
         return trace if isinstance(trace, str) else None
     return None
+
+
+class Answered(Struct, frozen=True):
+    """How a call was answered: `replay` is whether by a kept answer, `error` the name of the error's type, if any.
+
+    Only the type: an error's message is the handler's own and may hold anything, also a payload or a password.
+    """
+
+    how: Literal["fresh", "replay", "shared", "error"]
+    replay: bool
+    error: str = ""
+
+
+def answered(ended: CallEnded) -> Answered:
+    """How this call was answered. A kept failure is a replay too: nothing was run."""
+    if ended.error is not None:
+        return Answered("error", isinstance(ended.error, StoredFailure), type(ended.error).__name__)
+    if ended.how == "replay":
+        return Answered("replay", replay=True)
+    if ended.how == "shared":
+        return Answered("shared", replay=True)
+    return Answered("fresh", replay=False)
+
+
+class Recent(Generic[V]):
+    """One value per digest; above `at_most` the one noted longest ago goes. Safe for threads, empty after a fork."""
+
+    def __init__(self, at_most: int) -> None:
+        if at_most < 1:
+            raise ValueError("at least one key must be remembered")
+        self._at_most = at_most
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        self._lock = Lock()
+        self._values: dict[bytes, V] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def note(self, digest: bytes, value: V) -> None:
+        with self._lock:
+            self._values.pop(digest, None)
+            self._values[digest] = value
+            if len(self._values) > self._at_most:
+                del self._values[next(iter(self._values))]
+
+    def get(self, digest: bytes) -> V | None:
+        return self._values.get(digest)
+
+    def drop(self, digest: bytes) -> None:
+        with self._lock:
+            self._values.pop(digest, None)

@@ -10,13 +10,13 @@ from sameas.once.async_engine import AsyncEngine
 from sameas.once.call_builder import Options
 from sameas.once.codec import declared_result
 from sameas.once.context import Context
+from sameas.once.decorator import scope_of
 from sameas.once.engine import Engine
-from sameas.once.naming import scope_of
 from sameas.once.observe import Observer
 from sameas.once.policy import Policy
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
+from sameas.once.steps import refuse_async
 from sameas.once.store import AsyncStore, Store
-from sameas.once.unbegun import refuse_async
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

@@ -1,12 +1,36 @@
-"""What is known about one piece of work, and what a store answers. All times are the store's, in microseconds."""
+"""What is known about one piece of work, what a store answers, and what a caller is given. All times are the store's,
+in microseconds.
+
+What may be said about a record beside whose and which it is (tags, a route and a method, an audit, a fingerprint)
+follows source document 003 and what the columns of every database hold: the same rules on every store, kept before the
+work. Where callers are told apart, a stored key begins with a digest of whose it is: the stored key decides, and what a
+client typed is what people look for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Generic
 
+import msgspec
 from msgspec import Struct
+
+from sameas.identity.errors import NotCanonical
+from sameas.identity.key import MAX_COLUMN, MAX_KEY, check_text
+from sameas.once.errors import ResultNotKept
+
+if TYPE_CHECKING:
+    # Python has defaults of type variables from 3.13 on; type checkers know them in every version.
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 # What holds nothing that could hold it again (`gc=False`) is of no interest to the collector of cycles.
 #
@@ -14,6 +38,13 @@ from msgspec import Struct
 NEVER = 9_000_000_000_000_000
 # How long a record is kept that does not expire; added to any present time it is before NEVER.
 FOR_EVER = NEVER // 2
+
+METHODS: Final = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
+MAX_ROUTE: Final = 256
+
+_BREAK: Final = re.compile(r"[\r\n]")
+# A principal's digest and a separator, as the service and the HTTP middleware write them; nobody's; a tenant's own.
+_OWNER = re.compile(r"(?:[0-9a-f]{64}[.:]|public\.|tenant\.)")
 
 
 class State(StrEnum):
@@ -151,3 +182,86 @@ class Lost(Struct, frozen=True, gc=False):
 Claim = Acquired | Replay | Busy | Mismatch
 Answer = Accepted | Lost
 LOST = Lost()
+
+
+def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags as they are stored: each is one line, so that it is found whole or not at all."""
+    if isinstance(tags, str):
+        raise TypeError("tags takes a collection of words, not one string")
+    checked = tuple(tags)
+    for tag in checked:
+        check_text("tag", tag, longest=MAX_KEY)
+        if not tag or _BREAK.search(tag):
+            raise NotCanonical("it must be one line of text", "tag")
+    _check_size("tags", "\n".join(checked))
+    return checked
+
+
+@lru_cache(maxsize=1_024)
+def check_route(route: str, method: str) -> None:
+    """Refuse a route or a method that no table of records may hold."""
+    check_text("route", route)
+    if route and (not route.startswith("/") or "?" in route or len(route) > MAX_ROUTE):
+        raise ValueError(
+            f"{route!r} is not a route: it must start with '/', carry no query string and have at most"
+            f" {MAX_ROUTE} characters"
+        )
+    if method and method not in METHODS:
+        raise ValueError(f"{method!r} is not a method that is kept: use one of {', '.join(sorted(METHODS))}")
+
+
+def check_audit(audit: Mapping[str, Any]) -> None:
+    """Refuse what would not be the audit of a record: an object of what JSON can hold."""
+    if not isinstance(audit, Mapping):
+        raise TypeError(f"audit takes an object of what JSON can hold, not a {type(audit).__qualname__}")
+    try:
+        msgspec.json.encode(audit)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise TypeError(f"audit takes an object of what JSON can hold: {error}") from error
+
+
+def check_fingerprint(fingerprint: str) -> None:
+    """Refuse a fingerprint that not every store could hold."""
+    check_text("request_fingerprint", fingerprint)
+    _check_size("request_fingerprint", fingerprint)
+
+
+def _check_size(name: str, text: str) -> None:
+    # A character has four bytes at most.
+    if len(text) > MAX_COLUMN // 4 and (size := len(text.encode())) > MAX_COLUMN:
+        raise NotCanonical(f"it has {size} bytes and must not have more than {MAX_COLUMN}", name)
+
+
+def client_key(stored: str) -> str:
+    """The key as its client chose it."""
+    owner = _OWNER.match(stored)
+    return stored if owner is None else stored[owner.end() :]
+
+
+class ProcessingRecord(Struct, Generic[T], frozen=True):
+    """A result and where it came from.
+
+    `completed_at` and `expires_at` are microseconds since 1970, by the store's clock. `stored` is False if the store
+    could not be reached to keep the record. `not_kept` says why the work is done and its result could not be kept; then
+    `result` is there for the caller whose work it was and None for everybody after. `waited` is for how many seconds
+    the caller waited for the same work of somebody else: of a replay 0.0 says that the result was there.
+    """
+
+    result: T
+    was_replay: bool
+    key: str
+    scope: str
+    tenant: str
+    attempt: int
+    fence: int
+    completed_at: int
+    expires_at: int
+    stored: bool = True
+    not_kept: str = ""
+    waited: float = 0.0
+
+    def answer(self) -> T:
+        """The result. Raises ResultNotKept if it is not to be had any more."""
+        if self.not_kept and self.was_replay:
+            raise ResultNotKept(reason=self.not_kept)
+        return self.result

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from heapq import nlargest
 from itertools import chain
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from sameas.identity.key import check_text
-from sameas.once.about import check_tags
 from sameas.once.errors import StoreError
 from sameas.once.record import (
     Answer,
@@ -32,6 +32,7 @@ from sameas.once.record import (
     Renewal,
     Replay,
     State,
+    check_tags,
 )
 from sameas.once.script import Command, Script, arun, arun_together, run, run_together
 
@@ -137,7 +138,7 @@ class Backend(ABC):
     recalls: ClassVar[bool] = False
 
     def recall(self, request: ClaimRequest) -> Replay | None:
-        """What a claim would be answered with, where the store need not be asked for it."""
+        """What a claim would be answered with, if the store need not be asked for it."""
         return None
 
     @property
@@ -337,3 +338,34 @@ class AsyncStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def fits(record: Record, query: Query) -> bool:
+    """Whether a record is one that the query asks for."""
+    status = record.outcome.meta.get("status") if record.outcome else None
+    return (
+        query.tenant in (None, record.identity.tenant)
+        and query.scope in (None, record.identity.scope)
+        and query.state in (None, record.state)
+        and query.route in (None, record.about.route)
+        and query.method in (None, record.about.method)
+        and query.status in (None, status)
+        and (query.key_prefix is None or record.identity.key.startswith(query.key_prefix))
+        and (query.tag is None or query.tag in record.about.tags)
+        and (query.created_from is None or record.created_at >= query.created_from)
+        and (query.created_before is None or record.created_at < query.created_before)
+        and (query.after is None or cursor(record) < query.after)
+    )
+
+
+def first_of(records: Iterable[Record], query: Query) -> list[Record]:
+    """The newest that belong on the page, and one more if there is one."""
+    return nlargest(query.limit + 1, records, key=lambda record: (record.created_at, record.identity.digest))
+
+
+def page_of(found: list[Record], query: Query) -> Page:
+    """The page of what `first_of` found, without the outcomes' bytes."""
+    page = [
+        replace(record, outcome=record.outcome and replace(record.outcome, data=b"")) for record in found[: query.limit]
+    ]
+    return Page(page, cursor(page[-1]) if len(found) > query.limit else None)

@@ -1,7 +1,7 @@
 """Python's own values as JSON and back: what JSON has no type for is tagged, `{"$": ["date", "2026-01-02"]}`.
 
 What comes back is equal to what went in, NaN included. A subclass of one of these types comes back as the type that it
-extends, where the two are equal; everything else is refused. Nothing is ever imported or called by a name in the data.
+extends, if the two are equal; everything else is refused. Nothing is ever imported or called by a name in the data.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Tagging:
 
 
 def decode(data: bytes) -> Any:
-    """The value of what `Tagging` wrote; a ValueError where it is none."""
+    """The value of what `Tagging` wrote; a ValueError if it is none."""
     return json.loads(data, object_hook=_untagged)
 
 
@@ -157,7 +157,7 @@ _BY_PARTS: Final[dict[type, Callable[[Any], Any]]] = {
 
 
 def _in_zone(value: datetime | time) -> list[Any]:
-    """A time as it is on the wall, its zone by name where it has one, else by its offset."""
+    """A time as it is on the wall, its zone by name if it has one, else by its offset."""
     key = value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else None
     text = value.replace(tzinfo=None).isoformat() if key else value.isoformat()
     return [text, key, value.fold]

@@ -94,7 +94,8 @@ def push_bolt(collection: Collection, url: str, *, user: str = "", password: str
             driver.verify_connectivity()
 
             def run(statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
-                return [record.data() for record in driver.execute_query(statement, values).records]
+                found = driver.execute_query(statement, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
+                return [record.data() for record in found.records]
 
             for statement in (*CONSTRAINTS, *INDEXES):
                 run(statement, {})

@@ -11,7 +11,7 @@ from sameas.collections.errors import DocumentNotFoundError, EntityNotFoundError
 from sameas.collections.model import DocumentInfo, EntityInfo, Statement
 from sameas.collections.views import Reader
 from sameas.extraction.outputs.rdf import DCTERMS, OWL, PROV, RDF, RDFS, SAMEAS, SKOS, XSD
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import DocumentSource
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad

@@ -91,7 +91,8 @@ def _mentions(reader: Reader, subjects: list[str]) -> dict[tuple[str, int, int],
 
 def _cited(evidence: CollectionEvidence, fact: Statement) -> Cited:
     value = fact.object_name if fact.value is None else fact.value.value
-    short = re.split(r"[/#:]", fact.predicate)[-1]
+    # As people write it: `investedIn` is "invested in".
+    said = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.split(r"[/#:]", fact.predicate)[-1]).lower()
     return Cited(
         text=evidence.text,
         document=evidence.document,
@@ -100,7 +101,7 @@ def _cited(evidence: CollectionEvidence, fact: Statement) -> Cited:
         end=evidence.end,
         page=evidence.page,
         paragraph=evidence.paragraph,
-        fact=" ".join(filter(None, (fact.subject_name, short, value))),
+        fact=" ".join(filter(None, (fact.subject_name, said, value))),
         names=tuple(filter(None, (fact.subject_name, value))),
     )
 

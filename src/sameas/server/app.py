@@ -25,18 +25,15 @@ from sameas.once.observe import Observer
 from sameas.once.observers.metrics import MetricsObserver
 from sameas.server.authentication import Entry
 from sameas.server.bodies import ClientGone, read_body
-from sameas.server.http.gate import Gate
+from sameas.server.http.gate import Gate, Telemetry
 from sameas.server.http.openapi import openapi_document
-from sameas.server.http.replies import json_reply, problem_reply
-from sameas.server.http.route import Asked, Route
+from sameas.server.http.route import Asked, Route, json_reply, problem_reply
 from sameas.server.http.routes import (
-    asking,
-    collection_views,
+    collection_contents,
     collections,
     console,
     debug,
     extract,
-    health,
     keys,
     ontologies,
     questions,
@@ -47,8 +44,7 @@ from sameas.server.http.routes import (
     views,
 )
 from sameas.server.http.routes.pages import PAGES
-from sameas.server.http.rpc import RpcSocket
-from sameas.server.http.telemetry import Telemetry
+from sameas.server.http.routes.rpc import RpcSocket
 from sameas.server.logs import RequestLog
 from sameas.server.metrics import ServiceMetrics
 from sameas.server.problems import Problem, problem_of
@@ -62,13 +58,11 @@ ROUTES: tuple[Route, ...] = (
     *versions.ROUTES,
     *keys.ROUTES,
     *collections.ROUTES,
-    *collection_views.ROUTES,
+    *collection_contents.ROUTES,
     *questions.ROUTES,
-    *asking.ROUTES,
     *debug.ROUTES,
     *console.ROUTES,
     *rpc.ROUTES,
-    *health.ROUTES,
     *sessions.ROUTES,
     *views.ROUTES,
 )
@@ -181,7 +175,7 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[A
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:
-                _LOG.exception("a request failed, trace %s", note.caller and note.caller.ctx.trace_id)
+                _LOG.exception("a request failed, trace %s", note.hop.trace_id)
             return problem_reply(problem)
 
     return endpoint

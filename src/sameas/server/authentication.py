@@ -11,12 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from sameas.server.runs.extractors import ModelExtractors
+from sameas.server.runs.preparation import ModelExtractors
 from sameas.server.tenants.access import OPERATOR, CaseDirectory
 from sameas.settings import SINGLE, Settings, SettingsError, api_key_secret
-from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator
+from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator, SingleTenant
 from sameas.tenancy.directory import ADMIN_ROLE
-from sameas.tenancy.single import SingleTenant
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +41,7 @@ def open_entry(settings: Settings, *, models: ModelExtractors | None = None) -> 
             raise SettingsError(str(error)) from error
         return Entry(authenticator=single, single_tenant=True, hosts=single.allowed_hosts, models=models)
     from sameas.tenancy.api_keys import ApiKeyAuthenticator
-    from sameas.tenancy.directory import TenantDirectory
-    from sameas.tenancy.enrolled import EnrolledAuthenticator
-    from sameas.tenancy.tables import open_tables
+    from sameas.tenancy.directory import EnrolledAuthenticator, TenantDirectory, open_tables
 
     settings.home.mkdir(parents=True, exist_ok=True)
     database = open_tables(settings.tenants_url)

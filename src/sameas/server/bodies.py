@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from sameas.identity.normalize import normalize_unproved
+from sameas.identity.scope import ScopeContext
 from sameas.server.problems import Problem
 from sameas.server.shares import RequestPlace, may_have
 from sameas.server.tenants.access import Caller
@@ -18,8 +20,11 @@ from sameas.server.tenants.access import Caller
 class Note(msgspec.Struct):
     """Filled in by whoever knows."""
 
+    headers: Sequence[tuple[bytes, bytes]] = ()
     route: str = ""
     caller: Caller | None = None
+    unproved: ScopeContext | None = None
+    """The hop of a request that nobody was let in with."""
     key: str = ""
     hit: bool | None = None
     status: int = 0
@@ -28,6 +33,15 @@ class Note(msgspec.Struct):
     """Bytes of its body, which it gives back at its end."""
     place: RequestPlace | None = None
     """Its place among the requests under way."""
+
+    @property
+    def hop(self) -> ScopeContext:
+        """Its trace and its own id, whether or not anybody was let in with it."""
+        if self.caller is not None:
+            return self.caller.ctx
+        if self.unproved is None:
+            self.unproved = normalize_unproved({"headers": self.headers}, tenant_id="", allow_any_tenant=True)
+        return self.unproved
 
     @property
     def tenant(self) -> str:

@@ -1,4 +1,4 @@
-"""What goes over the wire about collections: wishes that come in, and pages that go out."""
+"""What goes over the wire about collections: wishes that come in, pages and answers that go out."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from sameas.collections.model import (
     SyncState,
     Verdict,
 )
+from sameas.questions.paths import Connection
+from sameas.questions.search import FoundName
 from sameas.server.schemas import Answer, OntologyId, Schema
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
@@ -122,3 +124,15 @@ class MemberList(Answer, frozen=True, kw_only=True, rename="camel"):
 
 class Findings(Answer, frozen=True, kw_only=True, rename="camel"):
     findings: tuple[Finding, ...]
+
+
+class Hits(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Things whose names are near, best first."""
+
+    hits: tuple[FoundName, ...]
+
+
+class FoundPath(Answer, frozen=True, kw_only=True, rename="camel"):
+    """The facts that lead from one thing to another; none where they are not connected."""
+
+    path: tuple[Connection, ...]

@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -25,7 +24,7 @@ from starlette.websockets import WebSocket
 from sameas.cluster.broker import Broker
 from sameas.collections import Collections, collections_url, open_tables
 from sameas.connections import open_async_store
-from sameas.extraction.runs.library import RunNotFoundError, Runs
+from sameas.extraction.runs.library import Runs
 from sameas.objects import open_objects
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError, StoreUnavailable
@@ -33,41 +32,39 @@ from sameas.once.observe import Event, Observer
 from sameas.once.pruning import keep_pruned
 from sameas.once.record import Record
 from sameas.once.store import AsyncStore
-from sameas.server.audit import AuditLog
 from sameas.server.bodies import BodyMemory, Note
 from sameas.server.leftovers import journal_folders, keep_swept
+from sameas.server.logs import AuditLog
 from sameas.server.metrics import ClusterMetrics, ModelMetrics
-from sameas.server.runs.answers import Answers
+from sameas.server.notices import Notices
+from sameas.server.runs.answers import Answers, ClientKeys
 from sameas.server.runs.background_loop import BackgroundLoop
-from sameas.server.runs.client_keys import ClientKeys
 from sameas.server.runs.collection_work import CollectionWork
 from sameas.server.runs.day_accounts import DayAccounts, Spent
 from sameas.server.runs.deletion import Deletion
 from sameas.server.runs.dispatch import Dispatch
-from sameas.server.runs.extractors import Extractors, ModelExtractors, TimeLimits
 from sameas.server.runs.helpers import Helpers
 from sameas.server.runs.hourly_counts import HourlyCounts, keep_flushed
-from sameas.server.runs.long_work import LongWork
+from sameas.server.runs.long_work import LongWork, Preparer
 from sameas.server.runs.models import AccountState, Models
 from sameas.server.runs.pending_runs import PendingObjects, PendingRuns
-from sameas.server.runs.preparation import Preparing
-from sameas.server.runs.questions import QuestionRoom
+from sameas.server.runs.preparation import Extractors, ModelExtractors, Preparing, TimeLimits
 from sameas.server.runs.runner import Runner
+from sameas.server.runs.slow_work import QuestionRoom, SlowWork
 from sameas.server.shares import Requests
 from sameas.server.streams.admissions import Admission, Admissions
 from sameas.server.streams.hub import Hub, Standing
 from sameas.server.streams.journal_mirror import JournalMirrors
 from sameas.server.streams.lines import Line
 from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory
-from sameas.server.tenants.broadcast import Broadcast, Notice, NoticeType, notice
-from sameas.server.tenants.ontologies import SHARED, Ontologies
+from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
+from sameas.server.tenants.ontologies import Ontologies
 from sameas.server.tenants.web_sessions import WebSessions
-from sameas.server.tenants.workspaces import Workspaces, open_live_events
+from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
 from sameas.settings import Settings
 from sameas.tenancy.authenticator import Authenticator
 
 if TYPE_CHECKING:
-    from sameas.cluster.live_events import EventReader
     from sameas.llm.supervisor import RequestSupervisor
 
 T = TypeVar("T")
@@ -108,6 +105,7 @@ class Service:
         self.body_memory = BodyMemory(settings.max_bodies, of_one=None if options.single_tenant else settings.max_body)
         self.admissions = Admissions(self.access, self.web_sessions, per_tenant=settings.max_streams)
         self.requests = Requests(settings.max_requests, divided=not options.single_tenant)
+        self.slow_work = SlowWork("slow-work", divided=not options.single_tenant)
         self.registry = options.registry
         self._models = options.models if isinstance(options.models, Models) else Models(settings)
         self._model_metrics = ModelMetrics()
@@ -177,7 +175,7 @@ class Service:
     async def take_over(self) -> int:
         """Begin every promised run that nobody works on; a store that cannot answer is asked again later."""
         try:
-            return await self.do(self.runner.take_over())
+            return await self.do(self.runner.takeover.take_over())
         except (SameasError, OSError) as trouble:
             _LOG.warning("promised runs could not be looked for: %s", trouble)
             return 0
@@ -291,15 +289,6 @@ class Service:
         """Write down who changed what, and why; on the disk before the answer goes out."""
         self._audit.write(event, caller, reason=reason, **about)
 
-    async def check_database(self) -> None:
-        """Raise where the database of results cannot answer."""
-        with suppress(RunNotFoundError):
-            await asyncio.to_thread(self.runs(SHARED).find, "0" * 64)
-
-    async def check_store(self) -> None:
-        """Raise where the store cannot answer."""
-        await self.engine.read("sameas.health", "ready", namespace="client")
-
     async def _open(self) -> None:
         settings, options = self.settings, self._options
         self.store: AsyncStore = open_async_store(settings.store_url)
@@ -339,28 +328,36 @@ class Service:
                     Broker(settings.broker),
                     self.pending_runs,
                     record=self._record,
-                    hears_ends=live is not None,
+                    hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
-                self.mirrors = JournalMirrors(journal_folders(settings.home), self._event_reader())
+                reader = open_event_reader(settings, on_ended=self._hear_end)
+                self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
         most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
         of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")
-        self.runner = Runner(
+        preparing = Preparing(
             self.workspaces,
             ontologies=self.ontologies,
-            preparing=Preparing(
-                self.workspaces,
-                ontologies=self.ontologies,
-                extractors=Extractors(
-                    concurrency=settings.concurrency,
-                    engine=plain,
-                    models=options.models or self._models,
-                    limits=TimeLimits.of(settings),
-                    default=settings.extractor,
-                ),
-                base=settings.base,
-                observe=self.observe,
+            extractors=Extractors(
+                concurrency=settings.concurrency,
+                engine=plain,
+                models=options.models or self._models,
+                limits=TimeLimits.of(settings),
+                default=settings.extractor,
             ),
+            base=settings.base,
+            observe=self.observe,
+        )
+        self.preparer = Preparer(
+            preparing,
+            ontologies=self.ontologies,
+            long_work=self._long_work,
+            asks_here=options.models is not None,
+            divided=not options.single_tenant,
+        )
+        self.runner = Runner(
+            self.workspaces,
+            preparer=self.preparer,
             long_work=self._long_work,
             pending_runs=self.pending_runs,
             dispatch=self.dispatch,
@@ -374,7 +371,6 @@ class Service:
             body_memory=self.body_memory,
             accounts=self.accounts,
             request_limit=Spent(settings.request_tokens, of_request),
-            asks_here=options.models is not None,
             rollout=self.rollout,
             min_confidence=settings.min_confidence,
             observe=self.observe,
@@ -389,7 +385,7 @@ class Service:
                 long_work=self._long_work,
                 accounts=self.accounts,
             )
-        self.broadcast = Broadcast(plain, self._heard)
+        self.broadcast = Broadcast(plain, Notices(self).hear)
         self.client_keys = ClientKeys(plain, lease=settings.lease, retention=settings.key_ttl)
         self.deletion = Deletion(
             self.workspaces,
@@ -401,7 +397,7 @@ class Service:
         self.collections = Collections(
             await asyncio.to_thread(open_tables, collections_url(settings.home, settings.database))
         )
-        self.questions = QuestionRoom(settings)
+        self.questions = QuestionRoom(settings, divided=not options.single_tenant)
         self.collection_work = CollectionWork(
             self.collections,
             runner=self.runner,
@@ -410,29 +406,22 @@ class Service:
             min_confidence=settings.min_confidence,
         )
         await self.broadcast.start()
-        await self.runner.watch()
+        if not options.is_worker:
+            # A worker does what it is sent.
+            await self.runner.takeover.start()
         if self._long_work is not None and settings.models and options.models is None:
             # Loading a provider's package takes a while, and the first who asks should not wait for it.
-            self._later(self._long_work.start_models())
-        self._later(keep_pruned(self.engine, every=PRUNE_EVERY, archive=settings.archive_path))
-        self._later(keep_swept(settings.home))
+            self.later(self._long_work.start_models())
+        self.later(keep_pruned(self.engine, every=PRUNE_EVERY, archive=settings.archive_path))
+        self.later(keep_swept(settings.home))
         if not options.is_worker:
             self.collection_work.start()
-        self._later(keep_flushed(self.counts))
+        self.later(keep_flushed(self.counts))
 
-    def _event_reader(self) -> EventReader | None:
-        if not self.settings.events_url:
-            return None
-        from sameas.cluster.live_events import EventReader
-
-        def ended(space: str, key: str) -> None:
-            assert self.dispatch is not None
-            self.dispatch.hear_end(space, key)
-            self.mirrors.hear_end(space, key)
-
-        reader = EventReader(self.settings.events_url, on_ended=ended)
-        reader.start()
-        return reader
+    def _hear_end(self, space: str, key: str) -> None:
+        assert self.dispatch is not None
+        self.dispatch.hear_end(space, key)
+        self.mirrors.hear_end(space, key)
 
     async def _shut(self) -> None:
         if self.dispatch is not None:
@@ -442,6 +431,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.broadcast.close()
+        self.slow_work.close()
         await asyncio.to_thread(self.questions.close)
         await asyncio.to_thread(self.collections.close)
         if self._long_work is not None:
@@ -458,74 +448,14 @@ class Service:
             _LOG.warning("the last hourly counts could not be written: %s", trouble)
         self.counts.close()
 
-    def _heard(self, notice: Notice) -> None:
-        """In the background loop, once for every notice of any process."""
-        match notice.type:
-            case "cancel-run":
-                self._later(self._cancel(notice.tenant, notice.key))
-            case "ontology-updated" | "ontology-deleted":
-                if notice.new_version is not None and self.dispatch is not None:
-                    self._later(self._supersede(notice, notice.new_version))
-                owner = SHARED if notice.shared else notice.tenant
-                # What was deleted may be in the cache of this home, whether its registry was looked at or not.
-                if notice.type == "ontology-deleted" or self.ontologies.has(owner):
-                    self._later(self._refresh(owner))
-                if notice.type == "ontology-deleted":
-                    self._later(self._sweep(notice))
-            case "run-deleted" | "cache-cleared":
-                self._drop_answers()
-                self._later(self._sweep(notice))
-            case "unreadable":
-                self._later(self._start_afresh())
-            case _:
-                self._drop_answers()
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something done, as long as the service is open; in the background loop."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _cancel(self, space: str, key: str) -> None:
-        try:
-            await self.runner.cancel(space, key)
-        except (SameasError, OSError) as trouble:
-            _LOG.warning("the run %s could not be cancelled: %s", key, trouble)
-
-    async def _sweep(self, notice: Notice) -> None:
-        """Delete here what was deleted on another server, whose folders may be others."""
-        try:
-            if notice.type == "run-deleted":
-                await self.deletion.sweep(notice.tenant, key=notice.key)
-                return
-            workspaces = self.workspaces.all() if notice.shared else await self.workspaces.of_tenant(notice.tenant)
-            for space, _ in workspaces:
-                await self.deletion.sweep(space, ontology_id=notice.ontology_id or None)
-        except (SameasError, OSError) as trouble:
-            _LOG.warning("what was deleted elsewhere could not be deleted here: %s", trouble)
-
-    async def _supersede(self, notice: Notice, new_version: str) -> None:
-        """Mark here what was superseded on another server."""
-        try:
-            spaces = self.workspaces.all() if notice.shared else await self.workspaces.of_tenant(notice.tenant)
-            for _, space in spaces:
-                supersede = partial(space.runs.supersede, notice.ontology_id, new_version=new_version, tell=False)
-                await asyncio.to_thread(supersede)
-        except (SameasError, OSError) as trouble:
-            _LOG.warning("what was superseded elsewhere could not be marked here: %s", trouble)
-
-    async def _refresh(self, owner: str) -> None:
-        try:
-            await self.ontologies.refresh(owner)
-        except SameasError as trouble:
-            _LOG.warning("the registry of ontologies could not be read: %s; it is read when it is next used", trouble)
-            await self.ontologies.let_go(owner)
-        self._drop_answers()
-
-    async def _start_afresh(self) -> None:
-        await self.ontologies.let_go()
-        self._drop_answers()
-
-    def _drop_answers(self) -> None:
+    def drop_answers(self) -> None:
+        """Have every answer asked for again; in the background loop."""
         if self._serving is not None and not self._serving.is_closed():
             self._serving.call_soon_threadsafe(self.answers.drop)
 

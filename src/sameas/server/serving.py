@@ -3,6 +3,9 @@
 Rule: on SIGTERM no new work is taken; streams end and sockets close with 1012, so that clients come back elsewhere;
 runs finish within the grace time. What does not finish is handed over: its claim is given back, and the process ends at
 once, as if it had been killed, so that the run's journal has no word of an end that was none.
+
+A connection that has sent no whole head within `WITHIN` seconds is closed: one that says a letter a minute would be
+kept for good. What has come of a WebSocket's message that is not whole yet takes room like the body of a request.
 """
 
 from __future__ import annotations
@@ -16,21 +19,133 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from errno import EADDRINUSE, EADDRNOTAVAIL
-from typing import Any
+from errno import EADDRINUSE
+from typing import Any, ClassVar
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
 from sameas.once.errors import SameasError
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
-from sameas.server.http.protocol import BoundedHeads, messages_within
+from sameas.server.bodies import BodyMemory
 from sameas.server.logs import RequestLog, configure_logging
-from sameas.settings import Settings
+from sameas.server.problems import MEDIA_TYPE, Problem
+from sameas.settings import Settings, SettingsError
+
+WITHIN = 15.0
+# Bytes that an object of Python takes beside what is in it: a message may come in fragments of one byte.
+_FRAGMENT = 64
+# RFC 6455's registry: try again later.
+_TRY_AGAIN = 1013
+_NO_HTTP = Problem(400, "request-malformed", "this is no HTTP request that can be read; mend its head")
+
+
+class BoundedHeads(HttpToolsProtocol):
+    """A connection. The time of a head begins when the connection does, or with the first byte after an answer."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._heard()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.cycle is not None and self.cycle.response_complete and self._waiting is None:
+            self._wait()
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._heard()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(_NO_HTTP.body)}\r\n"
+        self.transport.write(f"{head}Connection: close\r\n\r\n".encode("ascii") + _NO_HTTP.body)
+        self.transport.close()
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(WITHIN, self._too_slow)
+
+    def _heard(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _too_slow(self) -> None:
+        self._waiting = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+class BoundedMessages(WebSocketsSansIOProtocol):
+    """A WebSocket. Once a message is whole, whoever takes it counts it."""
+
+    room: ClassVar[BodyMemory]
+    _fragments = 0
+    _held = 0
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        try:
+            self._hold(self._fragments + len(self.conn.reader.buffer))
+        except Problem as problem:
+            self._refuse(problem)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._hold(0)
+        super().connection_lost(exc)
+
+    def handle_text(self, event: Frame) -> None:
+        self._fragments = len(event.data) + _FRAGMENT
+        super().handle_text(event)
+
+    def handle_bytes(self, event: Frame) -> None:
+        self._fragments = len(event.data) + _FRAGMENT
+        super().handle_bytes(event)
+
+    def handle_cont(self, event: Frame) -> None:
+        self._fragments += len(event.data) + _FRAGMENT
+        super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        self._fragments = 0
+        super().send_receive_event_to_app()
+
+    def _hold(self, count: int) -> None:
+        """Count so many bytes in the place of those before, or refuse them."""
+        if count > self._held:
+            self.room.take(count - self._held)
+        else:
+            self.room.give_back(self._held - count)
+        self._held = count
+
+    def _refuse(self, problem: Problem) -> None:
+        if self.close_sent or self.transport.is_closing():
+            return
+        self.conn.fail(_TRY_AGAIN, problem.detail[:120])
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.transport.close()
+
+
+def messages_within(room: BodyMemory) -> type[BoundedMessages]:
+    """The sockets whose messages take their room there."""
+    return type("MessagesWithin", (BoundedMessages,), {"room": room})
+
 
 _LOG = logging.getLogger("sameas.server")
 _SWITCH_EVERY = 0.001
+# What waits there waits for disks and databases; work that takes long has threads of its own.
+_THREADS = 32
 _MAX_HEADER_BYTES = 64 * 1024
 
 
@@ -57,6 +172,8 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sameas-serving")
+        asyncio.get_running_loop().set_default_executor(threads)
         try:
             # Here and not in the lifespan, where a refusal would be a traceback.
             await self._app.service.start()
@@ -66,8 +183,13 @@ class Server(uvicorn.Server):
             self.refusal = _not_bound(self.config, ended.__context__)
             self.should_exit = True
             return
-        except (SameasError, OSError, ValueError) as error:
+        except (SameasError, OSError) as error:
             self.refusal = error
+            self.should_exit = True
+            return
+        except ValueError as error:
+            # The address of a store or a database that is none.
+            self.refusal = SettingsError(str(error))
             self.should_exit = True
             return
         if self.started:
@@ -126,11 +248,10 @@ class PortInUseError(SameasError):
 
 
 def _not_bound(config: uvicorn.Config, error: BaseException | None) -> Exception:
-    number = error.errno if isinstance(error, OSError) else None
     where = f"{config.host}:{config.port}"
-    if number == EADDRINUSE:
+    if isinstance(error, OSError) and error.errno == EADDRINUSE:
         return PortInUseError(f"{where} is in use by another program; choose another with --port")
-    return OSError(number or EADDRNOTAVAIL, f"cannot listen on {where}: {error}")
+    return SettingsError(f"cannot listen on {where}: {error}; choose another with --host and --port")
 
 
 def _run(server: Server) -> Any:

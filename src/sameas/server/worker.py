@@ -2,7 +2,8 @@
 
 Rule: a message names a run that was written down. The once engine lets one worker do it; whoever finds it held, done or
 gone acknowledges the message and goes on. A message is acknowledged when its run has ended, so that a killed worker's
-come back. A worker ends as a server does: runs finish within the grace time or are handed over.
+come back; one whose run a store ended that was away is put back, and taken again a moment later. A worker ends as a
+server does: runs finish within the grace time or are handed over.
 
 Without a broker a worker takes up what waits in its home folder, as in earlier releases; that goes with the next.
 """
@@ -17,21 +18,26 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 from prometheus_client import start_http_server
 
 from sameas.cluster.broker import CHUNKS, QUEUE, RUN, make_app
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.server.app import App
 from sameas.server.authentication import open_entry
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.server.runs.background_loop import BackgroundLoop
+from sameas.server.runs.takeover import TRY_AGAIN
 from sameas.settings import Settings
 
 _LOG = logging.getLogger("sameas.server")
 # Seconds between two looks: a worker has nothing else to do.
 _LOOK_EVERY = 0.5
+# Seconds before a message is put back whose run a store ended, one time after the other; then whoever looks for runs
+# that nobody holds sends it again.
+_RESTS = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 
 
 def work(settings: Settings) -> None:
@@ -63,7 +69,8 @@ class ClusterWorker:
         self._celery = make_app(settings.broker)
         self._celery.task(name=RUN, ignore_result=True)(self._do_run)
         self._celery.task(name=CHUNKS, ignore_result=True)(self._do_chunks)
-        self._stop_by = 0.0
+        self._put_back: Counter[tuple[str, str]] = Counter()
+        self._stopping = threading.Event()
 
     def run(self) -> None:
         """Take messages until told to stop."""
@@ -94,17 +101,37 @@ class ClusterWorker:
 
     def _do_run(self, space: str, key: str, *_later: Any, **_later_words: Any) -> None:
         # A later release may say more; what it asks for is in the request, which is left to it if need be.
-        what = self._wait_for(self._service.do(self._service.runner.work_on(space, key)))
+        try:
+            what = self._wait_for(self._service.do(self._service.runner.takeover.work_on(space, key)))
+        except TRY_AGAIN as trouble:
+            self._rest(space, key, trouble)
+            return
+        self._put_back.pop((space, key), None)
         _LOG.info("the run %s %s", key, what)
+
+    def _rest(self, space: str, key: str, trouble: Exception) -> None:
+        """A store or a disk is away: put the message back after a while, so that the queue waits as well."""
+        from celery.exceptions import Reject  # type: ignore[import-untyped]
+
+        tries = self._put_back[space, key]
+        if tries == len(_RESTS):
+            del self._put_back[space, key]
+            _LOG.warning("the run %s is left until it is sent again: %s", key, trouble)
+            return
+        self._put_back[space, key] += 1
+        _LOG.warning("the run %s is tried again in a moment: %s", key, trouble)
+        self._stopping.wait(_RESTS[tries])
+        raise Reject(str(trouble), requeue=True)
 
     def _do_chunks(self, space: str, key: str, number: int, parts: int, *_later: Any, **_later_words: Any) -> None:
         helpers = self._service.runner.helpers
         assert helpers is not None
-        what = self._wait_for(self._service.do(helpers.help(space, key, Part(number, parts))))
+        what = self._wait_for(self._service.do(helpers.help(space, key, RunPart(number, parts))))
         _LOG.info("the run %s %s", key, what)
 
     def _stop(self, **_: Any) -> None:
         """Celery waits for what is under way without end; after the grace time it is handed over."""
+        self._stopping.set()
         threading.Thread(target=self._hand_over, daemon=True).start()
 
     def _hand_over(self) -> None:

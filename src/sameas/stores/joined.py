@@ -1,7 +1,8 @@
-"""The caller's own connection as a place to run statements: what is written there is committed by the caller, or
-never was.
+"""The caller's own connection as a place to run statements: what is written there is committed by the caller, or never
+was.
 
 A savepoint surrounds the writes of one call, so that a call that fails leaves the rest of the transaction as it was.
+The write lock is taken with the first statement, which says how long it may wait for others.
 """
 
 from __future__ import annotations
@@ -14,48 +15,87 @@ from pathlib import Path
 from typing import Any
 
 from sameas.once.errors import TransactionEnded, TransactionRefused
+from sameas.once.script import Script, arun, run
 from sameas.stores.sql import Row, Statement
-from sameas.stores.sqlite_faults import translated
+from sameas.stores.sqlite_file import IMPATIENT, file_locked, translated
 
 _NUMBERS = count(1)
 _FILES = "PRAGMA database_list"
+_TIMEOUT = "PRAGMA busy_timeout"
 # Takes SQLite's write lock without writing, so that the clock is read while nobody else can write.
-_LOCK = Statement("DELETE FROM sameas_records WHERE digest = x''", {})
+_LOCK = "DELETE FROM sameas_records WHERE digest = x''"
+_AUTOCOMMIT = "the connection is in autocommit mode and no transaction is open: begin one first"
 
 
-class Joined:
+class _Place:
+    """The caller's connection, and how far its transaction is ours to use."""
+
+    def __init__(self, connection: Any, raw: Any, now: Callable[[], int]) -> None:
+        self.connection = connection
+        self.now = now
+        self.is_locked = self._is_saved = False
+        self._raw = raw
+        self._savepoint = f"sameas_{next(_NUMBERS)}"
+
+    def lock(self, patience: int | None) -> Script[None]:
+        """Take the write lock, waiting no longer than the first statement may, and than the caller does."""
+        ((before,),) = yield _TIMEOUT
+        if patience is not None:
+            yield f"{_TIMEOUT} = {min(before, round(max(patience / 1_000, IMPATIENT * 1_000)))}"
+        try:
+            if not self._raw.in_transaction:
+                if self._raw.isolation_level is None:
+                    raise ValueError(_AUTOCOMMIT)
+                yield "BEGIN IMMEDIATE"
+            if not self._is_saved:
+                yield f"SAVEPOINT {self._savepoint}"
+                self._is_saved = True
+            yield _LOCK
+            self.is_locked = True
+        finally:
+            yield f"{_TIMEOUT} = {before}"
+
+    def keep(self) -> Script[None]:
+        """Leave what was written to the caller's transaction."""
+        if self._is_saved:
+            yield f"RELEASE SAVEPOINT {self._savepoint}"
+
+    def roll_back(self) -> Script[None]:
+        """Take back what was written; if the transaction was ended, the savepoint is gone with it."""
+        if self._is_saved:
+            with suppress(TransactionEnded):
+                yield f"ROLLBACK TO SAVEPOINT {self._savepoint}"
+                yield f"RELEASE SAVEPOINT {self._savepoint}"
+
+
+class Joined(_Place):
     """A sqlite3 connection, or a SQLAlchemy connection or session."""
 
-    def __init__(self, connection: Any, now: Callable[[], int]) -> None:
-        self._connection = connection
-        self.now = now
-
     def perform(self, statement: Statement) -> list[Row]:
+        if not self.is_locked:
+            run(self.lock(statement.patience), self.execute)
         return self.execute(statement.sql, {**statement.values, "now": self.now()})
 
     def execute(self, sql: str, values: dict[str, Any] | None = None) -> list[Row]:
         try:
-            if isinstance(self._connection, sqlite3.Connection):
-                found = self._connection.execute(sql, values or {})
-                return found.fetchall() if found.description is not None else [(found.rowcount,)]
-            return _rows(self._connection.exec_driver_sql(sql, values or {}))
+            if isinstance(self.connection, sqlite3.Connection):
+                return _plain_rows(self.connection, sql, values or {})
+            return _rows(self.connection.exec_driver_sql(sql, values or {}))
         except Exception as error:
             raise fault(error) from error
 
 
-class AsyncJoined:
+class AsyncJoined(_Place):
     """A SQLAlchemy AsyncConnection or AsyncSession."""
 
-    def __init__(self, connection: Any, now: Callable[[], int]) -> None:
-        self._connection = connection
-        self.now = now
-
     async def aperform(self, statement: Statement) -> list[Row]:
+        if not self.is_locked:
+            await arun(self.lock(statement.patience), self.execute)
         return await self.execute(statement.sql, {**statement.values, "now": self.now()})
 
     async def execute(self, sql: str, values: dict[str, Any] | None = None) -> list[Row]:
         try:
-            return _rows(await self._connection.exec_driver_sql(sql, values or {}))
+            return _rows(await self.connection.exec_driver_sql(sql, values or {}))
         except Exception as error:
             raise fault(error) from error
 
@@ -63,31 +103,22 @@ class AsyncJoined:
 @contextmanager
 def joined(connection: Any, path: str, now: Callable[[], int]) -> Iterator[Joined]:
     """Run statements in the caller's transaction; an error undoes them and leaves the transaction open."""
-    if hasattr(connection, "connection") and callable(connection.connection):
+    if _is_session(connection):
         connection = connection.connection()
     _refuse_stranger(connection)
     raw = connection if isinstance(connection, sqlite3.Connection) else connection.connection.dbapi_connection
-    performer = Joined(connection, now)
+    performer = Joined(connection, raw, now)
     _refuse_other_file(performer.execute(_FILES), path)
-    if not raw.in_transaction:
-        _refuse_autocommit(raw)
-        performer.execute("BEGIN IMMEDIATE")
-    savepoint = f"sameas_{next(_NUMBERS)}"
-    performer.execute(f"SAVEPOINT {savepoint}")
     try:
-        performer.perform(_LOCK)
         yield performer
     except BaseException as error:
-        # Where the transaction was ended, the savepoint is gone with it.
-        with suppress(TransactionEnded):
-            performer.execute(f"ROLLBACK TO SAVEPOINT {savepoint}")
-            performer.execute(f"RELEASE SAVEPOINT {savepoint}")
+        run(performer.roll_back(), performer.execute)
         if isinstance(error, TransactionEnded):
             with suppress(Exception):
                 connection.rollback()
         raise
     try:
-        performer.execute(f"RELEASE SAVEPOINT {savepoint}")
+        run(performer.keep(), performer.execute)
     except TransactionEnded:
         with suppress(Exception):
             connection.rollback()
@@ -97,30 +128,22 @@ def joined(connection: Any, path: str, now: Callable[[], int]) -> Iterator[Joine
 @asynccontextmanager
 async def ajoined(connection: Any, path: str, now: Callable[[], int]) -> AsyncIterator[AsyncJoined]:
     """`joined`, for tasks."""
-    if not hasattr(connection, "get_raw_connection") and callable(getattr(connection, "connection", None)):
+    if not hasattr(connection, "get_raw_connection") and _is_session(connection):
         connection = await connection.connection()
     _refuse_stranger(connection)
     raw = (await connection.get_raw_connection()).driver_connection
-    performer = AsyncJoined(connection, now)
+    performer = AsyncJoined(connection, raw, now)
     _refuse_other_file(await performer.execute(_FILES), path)
-    if not raw.in_transaction:
-        _refuse_autocommit(raw)
-        await performer.execute("BEGIN IMMEDIATE")
-    savepoint = f"sameas_{next(_NUMBERS)}"
-    await performer.execute(f"SAVEPOINT {savepoint}")
     try:
-        await performer.aperform(_LOCK)
         yield performer
     except BaseException as error:
-        with suppress(TransactionEnded):
-            await performer.execute(f"ROLLBACK TO SAVEPOINT {savepoint}")
-            await performer.execute(f"RELEASE SAVEPOINT {savepoint}")
+        await arun(performer.roll_back(), performer.execute)
         if isinstance(error, TransactionEnded):
             with suppress(Exception):
                 await connection.rollback()
         raise
     try:
-        await performer.execute(f"RELEASE SAVEPOINT {savepoint}")
+        await arun(performer.keep(), performer.execute)
     except TransactionEnded:
         with suppress(Exception):
             await connection.rollback()
@@ -131,6 +154,8 @@ def fault(error: Exception) -> Exception:
     """What an error of the caller's own connection means to callers."""
     original = getattr(error, "orig", None) or error
     if isinstance(original, sqlite3.Error):
+        if getattr(original, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            return file_locked()
         return TransactionEnded() if "no such savepoint" in str(original) else translated(original)
     # SQLAlchemy's own: the connection, or its transaction, was closed.
     return TransactionEnded() if type(error).__module__.startswith("sqlalchemy.") else error
@@ -155,9 +180,19 @@ def _refuse_other_file(files: list[Row], path: str) -> None:
         )
 
 
-def _refuse_autocommit(raw: Any) -> None:
-    if raw.isolation_level is None:
-        raise ValueError("the connection is in autocommit mode and no transaction is open: begin one first")
+def _is_session(connection: Any) -> bool:
+    # A cursor of sqlite3 has its connection there, which can be called, too.
+    return callable(getattr(connection, "connection", None)) and not isinstance(connection, sqlite3.Cursor)
+
+
+def _plain_rows(connection: sqlite3.Connection, sql: str, values: dict[str, Any]) -> list[Row]:
+    """Rows and texts as they are, whatever the caller has them made into."""
+    made, connection.text_factory = connection.text_factory, str
+    try:
+        found = sqlite3.Cursor(connection).execute(sql, values)
+        return found.fetchall() if found.description is not None else [(found.rowcount,)]
+    finally:
+        connection.text_factory = made
 
 
 def _rows(result: Any) -> list[Row]:

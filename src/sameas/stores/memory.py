@@ -10,11 +10,11 @@ from threading import Lock
 from typing import Any
 
 from sameas.once import protocol
+from sameas.once.errors import StoreClosed
 from sameas.once.forks import renew_after_fork
-from sameas.once.listing import first_of, fits, page_of
 from sameas.once.record import Answer, Claim, ClaimRequest, Identity, Lease, Outcome, Record
 from sameas.once.script import Script
-from sameas.once.store import Backend, Page, Query, Selection
+from sameas.once.store import Backend, Page, Query, Selection, first_of, fits, page_of
 
 Records = dict[bytes, Record]
 # One change of the dictionary, made at one moment: (records, now) -> answer.
@@ -36,6 +36,7 @@ class MemoryBackend(Backend):
         self._lock = Lock()
         self._records: Records = {}
         self._listeners: dict[bytes, list[Callable[[], None]]] = {}
+        self._closed = False
         self.waker = self
         renew_after_fork(self)
 
@@ -93,11 +94,16 @@ class MemoryBackend(Backend):
         return (yield partial(_prune, limit))  # type: ignore[no-any-return]
 
     def perform(self, command: Change) -> Any:
+        if self._closed:
+            raise StoreClosed
         with self._lock:
             return command(self._records, self._clock())
 
     async def aperform(self, command: Change) -> Any:
         return self.perform(command)
+
+    def close(self) -> None:
+        self._closed = True
 
     def listen(self, digest: bytes, wake: Callable[[], None]) -> Callable[[], None]:
         with self._lock:

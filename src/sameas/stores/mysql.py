@@ -1,6 +1,6 @@
 """Records in MariaDB or MySQL: scripts for a server that cannot answer a write with what it wrote.
 
-A claim looks first: a replay is one round trip. Where the record may be taken, an INSERT or an UPDATE of exactly what
+A claim looks first: a replay is one round trip. If the record may be taken, an INSERT or an UPDATE of exactly what
 was seen decides, in one statement, who takes it. Every statement is a transaction of its own, and none needs a lock
 that outlives it.
 

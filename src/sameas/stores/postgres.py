@@ -28,13 +28,31 @@ from sameas.once.record import LOST, Accepted, Acquired, Answer, Busy, Claim, Cl
 from sameas.once.script import Script, run
 from sameas.once.store import Renewed
 from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_postgres, pause_after
-from sameas.stores.migrate import is_current, migrate
 from sameas.stores.postgres_connection import AnswerTimedOut
-from sameas.stores.postgres_health import PrepareThreshold, refuse_pooled_listening
-from sameas.stores.postgres_pool import AsyncPool, AsyncSession, Options, Pool, Session, is_broken
+from sameas.stores.postgres_pool import (
+    AsyncPool,
+    AsyncSession,
+    Options,
+    Pool,
+    PrepareThreshold,
+    Session,
+    is_broken,
+    refuse_pooled_listening,
+)
 from sameas.stores.postgres_waker import PostgresWaker
 from sameas.stores.rows import Row, claim_values
-from sameas.stores.sql import IMPATIENT, LOOKS, RENEWED_TOGETHER, SqlBackend, Statement, at_most, batches, seen
+from sameas.stores.sql import (
+    IMPATIENT,
+    LOOKS,
+    RENEWED_TOGETHER,
+    SqlBackend,
+    Statement,
+    at_most,
+    batches,
+    is_current,
+    migrate,
+    seen,
+)
 from sameas.stores.statements import styled
 from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
 

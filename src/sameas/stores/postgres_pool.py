@@ -2,6 +2,10 @@
 
 Nothing is set up on a session, so that a connection through a transaction pooler is as good as a direct one. A forked
 child opens its own connections; each event loop has its own.
+
+A new connection is asked first whether commits reach the disk, and who really answers. A pooler shows itself: the
+process that a session is told to belong to is not the one that answers. One in transaction mode gives every statement
+to another session, so that nothing may be left behind on one: no named statement, no LISTEN.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import contextlib
 from collections import deque
 from threading import Condition
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
@@ -21,12 +25,20 @@ from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper
 
-from sameas.once.errors import StoreClosed, StoreUnavailable
+from sameas.once.errors import StoreClosed, StoreMisconfigured, StoreUnavailable
 from sameas.stores.faults import from_postgres
 from sameas.stores.postgres_connection import AnswerTimedOut, AsyncPostgresConnection, PostgresConnection
-from sameas.stores.postgres_health import QUESTION, Admission, PrepareThreshold
 
 RV = TypeVar("RV")
+
+# How often a statement is asked before the server is told its name; "auto" names none through a pooler.
+PrepareThreshold = int | None | Literal["auto"]
+
+QUESTION: Final = "SELECT pg_backend_pid(), current_setting('fsync')"
+_DIRECT_THRESHOLD: Final = 5
+# A busy pooler may give a session to somebody else between two looks.
+_LOOKS: Final = 5
+_ANSWER_WITHIN: Final = 5
 # A plain number: comparing an enumeration member costs more than all the rest of giving a connection back.
 _IDLE = int(TransactionStatus.IDLE)
 
@@ -122,7 +134,7 @@ class Pool:
         self.closed = False
 
     def take(self) -> Taken:
-        """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
+        """A connection and its cursor; StoreUnavailable if all are busy for too long, or none can be opened."""
         try:
             taken = self._idle.pop()
         except IndexError:
@@ -210,7 +222,7 @@ class AsyncPool:
         self.closed = False
 
     async def take(self) -> AsyncTaken:
-        """A connection and its cursor; StoreUnavailable where all are busy for too long, or none can be opened."""
+        """A connection and its cursor; StoreUnavailable if all are busy for too long, or none can be opened."""
         if self._free.locked():
             try:
                 async with asyncio.timeout(self._options.timeout):
@@ -273,3 +285,49 @@ def _exhausted(size: int) -> StoreUnavailable:
     return StoreUnavailable(
         f"All {size} connections to PostgreSQL are busy; try again later, or open the store with a larger pool_size."
     )
+
+
+class Admission:
+    """What is asked of each new connection of a store."""
+
+    def __init__(self, *, prepare_threshold: PrepareThreshold, strict: bool) -> None:
+        self.names_only_directly = prepare_threshold == "auto"
+        self.prepare_threshold = _DIRECT_THRESHOLD if prepare_threshold == "auto" else prepare_threshold
+        self._strict = strict
+
+    def admit(self, session: Any, answer: Any) -> None:
+        """Take a connection with its answer to the question, or refuse the server."""
+        process, fsync = answer
+        if self._strict and fsync == "off":
+            raise StoreMisconfigured(
+                "This PostgreSQL does not wait for the disk (fsync is off), so a power cut can lose finished work or "
+                "damage the whole database: set fsync to on. Open the store with strict=False to use it all the same."
+            )
+        if self.names_only_directly and process != session.pgconn.backend_pid:
+            session.prepare_threshold = None
+
+
+def refuse_pooled_listening(conninfo: str) -> None:
+    """Raise if nobody would hear a NOTIFY at this address: a pooler there gives sessions from hand to hand."""
+    with _connected(conninfo) as listener:
+        for _ in range(_LOOKS):
+            process = _process(listener)
+            if process == listener.pgconn.backend_pid:
+                return
+            with _connected(conninfo) as other, other.transaction():
+                # In a transaction it has a session to itself: never the listener's, unless that is given away.
+                if _process(other) == process:
+                    raise StoreMisconfigured(
+                        "listen_url leads to a pooler in transaction mode, where no wake-up is heard: give it the "
+                        "address of the PostgreSQL server itself, or leave it out, and waiters poll."
+                    )
+
+
+def _connected(conninfo: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(conninfo, autocommit=True, connect_timeout=_ANSWER_WITHIN, prepare_threshold=None)
+
+
+def _process(connection: psycopg.Connection[Any]) -> int:
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    assert row is not None
+    return int(row[0])

@@ -26,7 +26,7 @@ CHANNEL = "sameas"
 EVERYTHING = "*"
 
 Wake = Callable[[], None]
-# Told the digest of a record, or None where many may have gone.
+# Told the digest of a record, or None if many may have gone.
 Drop = Callable[[bytes | None], None]
 
 # A new waiter's record is marked within this time.

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from sameas.once.errors import RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
-from sameas.once.listing import first_of, fits, page_of
 from sameas.once.record import (
     LOST,
     Accepted,
@@ -35,7 +34,7 @@ from sameas.once.record import (
     Replay,
 )
 from sameas.once.script import Command, Script
-from sameas.once.store import Backend, Page, Query, Selection
+from sameas.once.store import Backend, Page, Query, Selection, first_of, fits, page_of
 from sameas.stores.redis_async_link import AsyncServerLink
 from sameas.stores.redis_commands import AsyncLink, Clock, Heads, Link, Lua, Scan, Source, sources
 from sameas.stores.redis_health import QUESTIONS, Finding, is_cluster, judge

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import redis.asyncio
 from redis.exceptions import NoScriptError, RedisError
 
-from sameas.once.errors import StoreUnavailable
+from sameas.once.errors import StoreClosed, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.stores.redis_commands import (
     UNCERTAIN,
@@ -41,6 +41,7 @@ class _Loop:
         self.running = running
         self.idle: list[AsyncRedisConnection] = []
         self.open = 0
+        self.closed = False
         self.waiting: deque[asyncio.Future[None]] = deque()
 
     def freed(self) -> None:
@@ -135,7 +136,9 @@ class AsyncServerLink:
             raise translated(error) from error
 
     async def close(self) -> None:
-        self._drop_idle(self._loop())
+        loop = self._loop()
+        loop.closed = True
+        self._drop_idle(loop)
         # The loop closes a socket in the turn after it was told to.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -178,6 +181,8 @@ class AsyncServerLink:
             raise StoreUnavailable(ALL_IN_USE.format(self._at_most)) from None
         if loop.idle:
             return loop.idle.pop()
+        if loop.closed:
+            raise StoreClosed
         loop.open += 1
         try:
             async with asyncio.timeout(self._timeout):
@@ -211,7 +216,7 @@ class AsyncServerLink:
         return wire
 
     def _give_back(self, loop: _Loop, wire: AsyncRedisConnection) -> None:
-        if wire.usable:
+        if wire.usable and not loop.closed:
             loop.idle.append(wire)
         else:
             wire.close()

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import redis.asyncio.cluster
 import redis.cluster
@@ -19,7 +19,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
 from redis.retry import Retry
 
-from sameas.once.errors import StoreError, StoreMisconfigured
+from sameas.once.errors import StoreClosed, StoreError, StoreMisconfigured
 from sameas.once.forks import renew_after_fork
 from sameas.stores.redis_commands import Lua, Position, Scan, head_request, in_full, remembered, translated
 from sameas.stores.redis_health import QUESTIONS, refuse
@@ -38,6 +38,7 @@ class ClusterLink:
             "max_connections": at_most,
         }
         self._unchecked = strict
+        self._closed = False
         self._client: Any = None
         self._opening = Lock()
         self._inherited: list[Any] = []
@@ -101,11 +102,14 @@ class ClusterLink:
         return int(seconds) * 1_000_000 + int(micros)
 
     def close(self) -> None:
+        self._closed = True
         if self._client is not None:
             self._client.close()
             self._client = None
 
     def _opened(self) -> Any:
+        if self._closed:
+            raise StoreClosed
         with self._opening:
             if self._client is None:
                 self._client = self._open()
@@ -133,6 +137,7 @@ class AsyncClusterLink:
             "socket_connect_timeout": timeout,
             "max_connections": at_most,
         }
+        self._closed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Any]] = WeakKeyDictionary()
         self._inherited: list[Any] = []
         renew_after_fork(self)
@@ -185,7 +190,9 @@ class AsyncClusterLink:
         return int(seconds) * 1_000_000 + int(micros)
 
     async def close(self) -> None:
-        opening = self._clients.pop(asyncio.get_running_loop(), None)
+        loop = asyncio.get_running_loop()
+        self._closed.add(loop)
+        opening = self._clients.pop(loop, None)
         if opening is not None and opening.done() and opening.exception() is None:
             await opening.result().aclose()
 
@@ -193,6 +200,8 @@ class AsyncClusterLink:
         """The client of this loop. The first caller opens it and the others wait: redis-py's own opening is not made
         for several tasks at once."""
         loop = asyncio.get_running_loop()
+        if loop in self._closed:
+            raise StoreClosed
         opening = self._clients.get(loop)
         if opening is None or (opening.done() and opening.exception() is not None):
             opening = self._clients[loop] = loop.create_task(self._open())

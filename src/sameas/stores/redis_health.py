@@ -58,7 +58,7 @@ def judge(replies: Sequence[Any]) -> list[Finding]:
 
 
 def refuse(replies: Sequence[Any]) -> None:
-    """Raise where a strict store must not use this server; what could not be checked is logged."""
+    """Raise if a strict store must not use this server; what could not be checked is logged."""
     findings = judge(replies)
     for finding in findings:
         if finding.level is Level.UNKNOWN:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import redis
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from sameas.once.errors import StoreMisconfigured, StoreUnavailable
+from sameas.once.errors import StoreClosed, StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.stores.redis_commands import (
     UNCERTAIN,
@@ -68,6 +68,7 @@ class ServerLink:
         self._wait_ms = int(timeout * 500)
         self._at_most = at_most
         self._strict = self._unchecked = strict
+        self._closed = False
         self._idle: list[RedisConnection] = []
         self._inherited: list[list[RedisConnection]] = []
         self._renew()
@@ -139,6 +140,9 @@ class ServerLink:
             raise translated(error) from error
 
     def close(self) -> None:
+        self._closed = True
+        # For ever: who gives a connection back has to look, and it is closed then.
+        self._waiting += 1
         self._drop_idle()
 
     def _call_after(self, error: BaseException, wire: RedisConnection, command: Lua) -> Any:
@@ -206,6 +210,8 @@ class ServerLink:
             return self._idle.pop()
         except IndexError:
             pass
+        if self._closed:
+            raise StoreClosed
         with self._freed:
             if self._open >= self._at_most:
                 self._wait_for_one()
@@ -241,6 +247,8 @@ class ServerLink:
             self._tell_one()
 
     def _tell_one(self) -> None:
+        if self._closed:
+            self._drop_idle()
         with self._freed:
             self._freed.notify()
 

@@ -80,7 +80,7 @@ def _told(media_type: str, meta: Mapping[str, Any]) -> bytes:
 def record_of(value: bytes, identity: Identity | None = None, *, digest: bytes = b"") -> Record:
     """The record in a string, or in the beginning of one that ends where the outcome's bytes begin.
 
-    Where the identity is not known, it is read from the record; the digest is in the name of the key.
+    If the identity is not known, it is read from the record; the digest is in the name of the key.
     """
     try:
         version, _, state, expires_at, fence, lease_until, created_at, completed_at, attempt = HEAD.unpack_from(value)

@@ -25,7 +25,7 @@ from sameas.once.errors import StoreError
 from sameas.once.forks import renew_after_fork
 
 Wake = Callable[[], None]
-# The digest of a forgotten record; None where some may have been missed.
+# The digest of a forgotten record; None if some may have been missed.
 Drop = Callable[[bytes | None], None]
 
 # How long the thread stays without listeners: waiters often come in bursts.

@@ -1,6 +1,6 @@
 """A record as the columns of a table, and back. The field rules of source document 003 are kept here.
 
-What a caller says before the work (a route, a method) is refused where it breaks a rule. What the work answered is
+What a caller says before the work (a route, a method) is refused if it breaks a rule. What the work answered is
 never refused, because it has happened: a media type or status that no column may hold is kept beside the others.
 """
 
@@ -13,10 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from sameas.once.about import check_route, check_tags
 from sameas.once.codec import unframe
 from sameas.once.errors import RecordDamaged
-from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State
+from sameas.once.record import About, ClaimRequest, Identity, Outcome, Record, State, check_route, check_tags
 
 Row = Sequence[Any]
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sameas.once import protocol
-from sameas.once.errors import RecordDamaged, StoreError, StoreMisconfigured, StoreUnavailable
+from sameas.once.errors import RecordDamaged, StoreClosed, StoreError, StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.once.record import (
     LOST,
@@ -102,6 +102,7 @@ class SimpleBackend(Backend):
     def __init__(self, simple: SimpleStore, clock: Callable[[], int]) -> None:
         self._simple = simple
         self._clock = clock
+        self._closed = False
 
     def change(self, digest: bytes, rule: Rule) -> Any:
         """Apply a rule to the record of a digest, and answer as it says."""
@@ -155,6 +156,8 @@ class SimpleBackend(Backend):
         raise self._unable("find what has expired")
 
     def perform(self, command: Callable[[], Any]) -> Any:
+        if self._closed:
+            raise StoreClosed
         try:
             return command()
         except StoreError:
@@ -166,6 +169,10 @@ class SimpleBackend(Backend):
 
     async def aperform(self, command: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(self.perform, command)
+
+    def close(self) -> None:
+        # What is open is the simple store's own, and its owner's to close.
+        self._closed = True
 
     def _unable(self, what: str) -> StoreMisconfigured:
         return StoreMisconfigured(

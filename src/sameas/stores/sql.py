@@ -2,6 +2,11 @@
 
 A performer runs one statement at a time and knows nothing of records. `SqlBackend.join` swaps it for the caller's own
 connection, so that record and business rows commit or vanish together.
+
+Tables are made by numbered migrations, each once, whichever of many processes comes first. Where tables can be made
+inside a transaction, the caller runs `migrate` in one, under a lock that ends with it. MySQL ends a transaction at
+every change of a table and has only session locks, so there every step may be made twice: what is there already is left
+alone. Migrations only add: the release before runs on the tables of the release after.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from sameas.once.script import Script
 from sameas.once.store import Backend, Page, Query, Selection, cursor, cursor_position
 from sameas.stores.faults import RowLocked
 from sameas.stores.rows import Row, claim_values, outcome_values, record_of, tags_text
-from sameas.stores.statements import statements
+from sameas.stores.statements import migrations, statements
 
 __all__ = ["Performer", "Row", "SqlBackend", "Statement", "Where"]
 
@@ -274,7 +279,7 @@ def at_most(longest: str, wished: int | str | None) -> str:
 
 
 def seen(row: Row, request: ClaimRequest) -> Claim | None:
-    """The answer to a claim by the look of the record; None where it may be taken, which a statement has to do."""
+    """The answer to a claim by the look of the record; None if it may be taken, which a statement has to do."""
     _, claim = protocol.claim(record_of(request.identity, row), request, row[-1])
     return None if isinstance(claim, Acquired) else claim
 
@@ -312,3 +317,28 @@ class Where:
 
     def statement(self, name: str, *, reads: bool = False) -> Statement:
         return Statement(self._sql[name].replace("{conditions}", " AND ".join(self._conditions)), self.values, reads)
+
+
+def is_current(dialect: str) -> Script[bool]:
+    """Whether every migration that this release knows was made."""
+    sql = statements(dialect)
+    rows: list[Row] = yield Statement(sql["versions_there"], {}, reads=True)
+    if not rows or rows[0][0] is None:
+        return False
+    rows = yield Statement(sql["version_last"], {}, reads=True)
+    return int(rows[0][0]) >= len(migrations(dialect))
+
+
+def migrate(dialect: str) -> Script[None]:
+    """Make the migrations that are missing."""
+    sql = statements(dialect)
+    if "lock_schema" in sql:
+        yield Statement(sql["lock_schema"], {})
+    yield Statement(sql["versions_table"], {})
+    rows: list[Row] = yield Statement(sql["version_last"], {}, reads=True)
+    for number, migration in enumerate(migrations(dialect), 1):
+        if number > int(rows[0][0]):
+            # A function's body has semicolons of its own; PostgreSQL takes the whole migration in one go.
+            for step in [migration] if dialect == "postgres" else migration.split(";\n"):
+                yield Statement(step, {})
+            yield Statement(sql["version_made"], {"version": number})

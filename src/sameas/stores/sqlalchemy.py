@@ -25,11 +25,10 @@ from sameas.once.errors import StoreClosed, StoreError, StoreMisconfigured, Stor
 from sameas.once.forks import renew_after_fork
 from sameas.once.script import run
 from sameas.stores.faults import TRIES, Conflict, Disconnected, RowLocked, from_mssql, from_mysql, pause_after
-from sameas.stores.migrate import is_current, migrate
 from sameas.stores.mssql import MsSqlBackend
 from sameas.stores.mysql import MySqlBackend
 from sameas.stores.rows import Row
-from sameas.stores.sql import SqlBackend, Statement
+from sameas.stores.sql import SqlBackend, Statement, is_current, migrate
 from sameas.stores.statements import bound
 from sameas.stores.transaction import AsyncEnlisted, Enlisted, aenlisted, enlisted
 
@@ -84,6 +83,7 @@ class SqlAlchemyPerformer:
         self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = WeakKeyDictionary()
 
     def perform(self, statement: Statement) -> list[Row]:
+        self._refuse_closed()
         for tries in range(1, TRIES + 1):
             reused = False
             try:
@@ -96,6 +96,7 @@ class SqlAlchemyPerformer:
         raise AssertionError("the last try raises")
 
     async def aperform(self, statement: Statement) -> list[Row]:
+        self._refuse_closed()
         if self.dialect == "mssql":
             return await self._in_thread(self.perform, statement)
         for tries in range(1, TRIES + 1):
@@ -179,6 +180,11 @@ class SqlAlchemyPerformer:
             await engine.dispose()
         self.close()
 
+    def _refuse_closed(self) -> None:
+        # A pool that was disposed of would begin anew.
+        if self._closed:
+            raise StoreClosed
+
     @property
     def is_mariadb(self) -> bool:
         """Whether the server is MariaDB, which has more ways to wait for a row than MySQL; known once it was asked."""
@@ -220,8 +226,6 @@ class SqlAlchemyPerformer:
         loop = asyncio.get_running_loop()
         engine = self._engines.get(loop)
         if engine is None:
-            if self._closed:
-                raise StoreClosed
             url = self._url
             if url.get_driver_name() not in _FOR_TASKS:
                 url = url.set(drivername="mysql+asyncmy")

@@ -22,10 +22,9 @@ from sameas.once.forks import hold_across_forks, renew_after_fork
 from sameas.stores.joined import AsyncJoined, Joined, ajoined, joined
 from sameas.stores.memory import system_micros
 from sameas.stores.sql import Row, SqlBackend, Statement
-from sameas.stores.sqlite_faults import IMPATIENT, file_locked, is_busy, translated
+from sameas.stores.sqlite_file import IMPATIENT, file_locked, is_busy, open_sqlite, switch_to_wal, translated, when_free
 from sameas.stores.sqlite_writer import Begin, SqliteWriter
 from sameas.stores.statements import migrations
-from sameas.stores.wal import open_sqlite, switch_to_wal, when_free
 
 
 class _Transaction:
@@ -330,7 +329,11 @@ class SqlitePerformer:
                 raise StoreMisconfigured(
                     f"{self.path} cannot be kept in WAL mode (it is {mode}): use a file on a local disk, or memory://"
                 )
-            self._begin(connection, time.monotonic() + self._busy_timeout)
+            deadline = time.monotonic() + self._busy_timeout
+            # Looking needs no lock: who holds the file for long keeps nobody from opening it.
+            if when_free(lambda: _is_current(connection), deadline):
+                return
+            self._begin(connection, deadline)
             connection.execute("CREATE TABLE IF NOT EXISTS sameas_schema (version INTEGER NOT NULL)")
             (there,) = connection.execute("SELECT coalesce(max(version), 0) FROM sameas_schema").fetchone()
             for number, migration in enumerate(migrations("sqlite"), 1):
@@ -357,6 +360,15 @@ def _let_go(lock: Any) -> None:
     """Release a lock, if it is this thread's."""
     if lock._is_owned():
         lock.release()
+
+
+def _is_current(connection: sqlite3.Connection) -> bool:
+    """Whether every migration that this release knows was made."""
+    (there,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sameas_schema'").fetchone()
+    if not there:
+        return False
+    (made,) = connection.execute("SELECT coalesce(max(version), 0) FROM sameas_schema").fetchone()
+    return bool(made >= len(migrations("sqlite")))
 
 
 def _execute(connection: sqlite3.Connection, statement: Statement, now: int) -> list[Row]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sameas.once.errors import StoreClosed
 from sameas.stores.sql import Statement
-from sameas.stores.sqlite_faults import file_locked
+from sameas.stores.sqlite_file import file_locked
 
 Begin = Callable[[], Sequence[Statement]]
 # The statements, since when the first of their callers waits, and what to ask for those that are still wanted once the
@@ -55,7 +55,7 @@ class SqliteWriter:
         self._thread = ThreadPoolExecutor(1, "sameas-sqlite")
 
     async def ask(self, statements: Sequence[Statement], at_most: float | None = None) -> list[Any]:
-        """Make some statements; the reply of one that failed is its error. Where another transaction holds the file,
+        """Make some statements; the reply of one that failed is its error. If another transaction holds the file,
         give up after `at_most` seconds."""
         loop = asyncio.get_running_loop()
         job = _Job(statements, loop)

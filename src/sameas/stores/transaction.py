@@ -2,7 +2,7 @@
 caller, or never was.
 
 A savepoint surrounds the writes of one call, so that a call that fails leaves the rest of the transaction as it was.
-Where the server itself ends the transaction (a deadlock on MySQL or SQL Server), the caller begins anew.
+If the server itself ends the transaction (a deadlock on MySQL or SQL Server), the caller begins anew.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Enlisted(_Place):
         try:
             if hasattr(self.connection, "exec_driver_sql"):
                 return _rows(self.connection.exec_driver_sql(sql, values))
-            cursor = self.connection.execute(sql, values)
+            cursor = _plain_cursor(self.connection).execute(sql, values)
             return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
         except self.errors as error:
             raise self.fault(error) from error
@@ -97,7 +97,7 @@ class AsyncEnlisted(_Place):
         try:
             if hasattr(self.connection, "exec_driver_sql"):
                 return _rows(await self.connection.exec_driver_sql(sql, values))
-            cursor = await self.connection.execute(sql, values)
+            cursor = await _plain_cursor(self.connection).execute(sql, values)
             return await cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
         except self.errors as error:
             raise self.fault(error) from error
@@ -115,7 +115,7 @@ def enlisted(connection: Any, *, dialect: str, extras: Mapping[str, Any]) -> Ite
     try:
         yield place
     except BaseException as error:
-        # Where the server has ended the transaction, the savepoint is gone with it.
+        # If the server has ended the transaction, the savepoint is gone with it.
         with contextlib.suppress(Exception):
             place.execute(place.undo)
             if place.keep:
@@ -205,6 +205,17 @@ def _refuse_autocommit(connection: Any) -> None:
         autocommit = bool(getattr(connection, "autocommit", False)) and connection.info.transaction_status == 0
     if autocommit:
         raise ValueError("the connection is in autocommit mode and no transaction is open: begin one first")
+
+
+def _plain_cursor(connection: Any) -> Any:
+    """A cursor of psycopg that gives rows as tuples and takes values by name, whatever the caller's own do."""
+    from psycopg import AsyncConnection, AsyncCursor, AsyncRawCursor, Cursor, RawCursor
+    from psycopg.rows import tuple_row
+
+    if not issubclass(connection.cursor_factory, RawCursor | AsyncRawCursor):
+        return connection.cursor(row_factory=tuple_row)
+    kind: Any = AsyncCursor if isinstance(connection, AsyncConnection) else Cursor
+    return kind(connection, row_factory=tuple_row)
 
 
 def _driver_errors(connection: Any) -> tuple[tuple[type[Exception], ...], tuple[type[Exception], ...]]:

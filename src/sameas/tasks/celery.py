@@ -6,17 +6,21 @@ claim decides whether it runs, so the broker may deliver as often as it likes.
 
 What Celery calls a task's own ways to end (Retry, Ignore, Reject) gives the claim back and is passed on; none of them
 is ever kept as a failure.
+
+`app.send_task(name, ..., idempotency_key=)` takes keys as well. Celery has no seam there: an app that only sends has no
+task of ours, and one that has some binds them when it first needs them. So the method itself is extended, for every
+app, when this module is imported; what it is not asked for, it does not do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any, ClassVar, Literal, get_args
 
-from celery import Task, shared_task  # type: ignore[import-untyped]
+from celery import Celery, Task, shared_task  # type: ignore[import-untyped]
 from celery.local import maybe_evaluate  # type: ignore[import-untyped]
 
-import sameas.tasks.sending  # noqa: F401  (send_task takes keys)
 from sameas.identity.canonical import Exclusions, compile_exclusions
 from sameas.identity.key import content_key
 from sameas.identity.normalize import Starts, has_key
@@ -188,7 +192,7 @@ class IdempotentTask(Task):  # type: ignore[misc]
     def outgoing(
         self, headers: Any, idempotency_key: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The headers of a message to this task; refused where it needs a key and there is none."""
+        """The headers of a message to this task; refused if it needs a key and there is none."""
 
         def apart(key: str) -> str:
             if self.key_by != "client":
@@ -223,3 +227,34 @@ def idempotent_task(function: Callable[..., Any] | None = None, *, app: Any = No
 def close_engine(app: Any) -> None:
     """Close the engine that the tasks of this app opened in this process; the next task opens it again."""
     ENGINES.close(maybe_evaluate(app))
+
+
+_send_task = Celery.send_task
+
+
+@wraps(_send_task)
+def _send(
+    app: Any,
+    name: str,
+    args: Any = None,
+    kwargs: Any = None,
+    *more: Any,
+    headers: Any = None,
+    idempotency_key: str | None = None,
+    **options: Any,
+) -> Any:
+    task = app.tasks.get(name)
+    if hasattr(task, "outgoing"):
+        headers = task.outgoing(headers, idempotency_key, args or (), kwargs or {})
+    elif idempotency_key is not None:
+        headers = with_scope(
+            headers,
+            sender=app.current_worker_task,
+            service_id=str(app.conf.get("sameas_service_id") or app.main or "celery"),
+            idempotency_key=idempotency_key,
+            any_tenant=bool(app.conf.get("sameas_any_tenant", True)),
+        )
+    return _send_task(app, name, args, kwargs, *more, headers=headers, **options)
+
+
+Celery.send_task = _send  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,7 +1,7 @@
 """What a message carries to the next hop: the sender's scope, and names for the callbacks that follow.
 
 Rule: a message that has a scope keeps it, so that a retry or a requeued copy says what its first sender said. The scope
-is that of the task that sends, or else of the hop that this code runs in; where there is none, the library starts a
+is that of the task that sends, or else of the hop that this code runs in; if there is none, the library starts a
 trace of its own and the strict mode refuses to send. A key that a task takes over from the request or task that sends
 it is told apart by the task and its arguments: one request may send two mails.
 """
@@ -50,7 +50,7 @@ def with_scope(
     any_tenant: bool,
     apart: Callable[[str], str] = str,
 ) -> dict[str, Any]:
-    """The headers of a message; `sender` is the task that sends it, None where no task does, and `apart` makes the
+    """The headers of a message; `sender` is the task that sends it, None if no task does, and `apart` makes the
     message's own key of one that it takes over."""
     headers = dict(headers or {})
     if TASK_HEADER in headers:

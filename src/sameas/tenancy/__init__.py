@@ -4,11 +4,8 @@
 """
 
 from sameas.tenancy.api_keys import ApiKeyAuthenticator, ApiKeys
-from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator, Unauthorized
-from sameas.tenancy.directory import TenantDirectory, require_admin
-from sameas.tenancy.enrolled import EnrolledAuthenticator
-from sameas.tenancy.single import SingleTenant
-from sameas.tenancy.tables import open_tables
+from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator, SingleTenant, Unauthorized
+from sameas.tenancy.directory import EnrolledAuthenticator, TenantDirectory, open_tables, require_admin
 
 __all__ = [
     "ApiKeyAuthenticator",

@@ -1,7 +1,7 @@
 """API keys: made here, shown once, kept as digests, ended at once.
 
 A key is `sameas_`, 16 characters that name it, and 52 that are its secret: 256 random bits. So a fast hash is enough,
-salted for each key and keyed with the deployment's own secret where it has one: a copy of the table lets nobody in.
+salted for each key and keyed with the deployment's own secret if it has one: a copy of the table lets nobody in.
 
 Rule: the table is asked at every request, in one statement that also knows of the tenant, user and service, so that a
 revocation is in force at the next one. Refusals do not tell an unknown key from a wrong, revoked or expired one. When a
@@ -27,8 +27,7 @@ from sameas.identity.normalize import Credentials
 from sameas.identity.scope import AuditMeta, Principal, ScopeContext, ScopeError, check_text
 from sameas.once.errors import StoreError
 from sameas.tenancy.authenticator import Unauthorized, unknown_scheme
-from sameas.tenancy.directory import roles_with_kind
-from sameas.tenancy.tables import stamp, utc_now
+from sameas.tenancy.directory import roles_with_kind, stamp, utc_now
 
 PREFIX = "sameas_"
 _TOKEN = re.compile(rf"{PREFIX}([a-z2-7]{{16}})_([a-z2-7]{{52}})")
@@ -122,7 +121,7 @@ class ApiKeys:
         return [_key(row) for row in rows]
 
     def check(self, token: str) -> Principal | None:
-        """Whose key this is; None where it is not, or no longer, a key."""
+        """Whose key this is; None if it is not, or no longer, a key."""
         match = _TOKEN.fullmatch(token)
         if match is None:
             return None

@@ -8,10 +8,13 @@ replay. No message, log line or repr holds a credential or a part of one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Protocol
 
 from sameas.identity.normalize import Credentials
 from sameas.identity.scope import Principal, ScopeError
+
+SINGLE_TENANT = "single-tenant"
 
 
 class Unauthorized(ScopeError):
@@ -25,7 +28,7 @@ class Authenticator(Protocol):
     """Asked at every request."""
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
-        """The principal; None where nothing was shown; Unauthorized where it is not accepted."""
+        """The principal; None if nothing was shown; Unauthorized if it is not accepted."""
 
 
 class BySchemeAuthenticator:
@@ -54,3 +57,52 @@ def unknown_scheme(*known: str) -> Unauthorized:
         code="credential-scheme",
         challenge="Bearer" if "bearer" in known else "ApiKey",
     )
+
+
+class SingleTenant:
+    """One tenant and one user for everybody who can connect: for one's own machine. By default the tenant is the
+    library's, which has no name.
+
+    Rule: it is never a fallback of another authenticator; and it serves the loopback addresses only, unless whoever
+    starts it says in so many words that the network is trusted. Whatever credential a request shows is not looked at.
+    """
+
+    def __init__(
+        self,
+        *,
+        tenant_id: str = "",
+        user_id: str = "local",
+        roles: tuple[str, ...] = (),
+        allow_remote: bool = False,
+    ) -> None:
+        self._principal = Principal(tenant_id=tenant_id, user_id=user_id, credential_id=SINGLE_TENANT, roles=roles)
+        self._allow_remote = allow_remote
+
+    async def authenticate(self, credentials: Credentials | None) -> Principal | None:
+        return self._principal
+
+    def check_bind(self, host: str) -> str:
+        """The address to listen on, refused if others than this machine could reach it."""
+        if self._allow_remote or is_loopback(host):
+            return host
+        raise ValueError(
+            f"{SINGLE_TENANT} mode has no credentials and listens on loopback only, and {host!r} is not loopback: "
+            "listen on 127.0.0.1, choose another mode, or say allow_remote if everybody on that network may do "
+            "everything"
+        )
+
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """What the Host header may say: a page elsewhere whose name was pointed at this machine says another."""
+        return ("*",) if self._allow_remote else ("localhost", "127.0.0.1", "[::1]")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or the name localhost, can be reached from this machine only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        # A name may stand for any address, now or later.
+        return False

@@ -5,23 +5,28 @@ another one. A tenant's schema is derived from its id and never looked up. Each 
 with the tenant; it is not among the cases that people can name, being in it makes nobody an admin, and external counsel
 are never in it. Rows keep `audit_meta`; who created a row is written once.
 
-Blocking: asyncio code calls it in a thread.
+The tables are in SQLite or PostgreSQL; statements are in `sql/tenancy.sql`. Blocking: asyncio code calls it in a
+thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
-from sameas.databases import Database, Row, RowRefused, Session
+from sameas.connections import open_database
+from sameas.databases import Database, Row, RowRefused, Session, Statements
+from sameas.identity.canonical import instant
 from sameas.identity.ids import is_uuid7, uuid7
-from sameas.identity.normalize import normalize_context
+from sameas.identity.normalize import Credentials, normalize_context
 from sameas.identity.scope import MAX_ID, AuditMeta, Case, Principal, ScopeContext, ScopeError, check_id, check_text
-from sameas.tenancy.tables import stamp, utc_now
+from sameas.tenancy.authenticator import Authenticator, Unauthorized
 
 UserKind: TypeAlias = Literal["internal", "external_counsel"]
 CaseRole: TypeAlias = Literal["owner", "member", "viewer"]
@@ -65,6 +70,22 @@ class Member(msgspec.Struct, frozen=True):
     user_id: str
     role: CaseRole
     created_at: str
+
+
+def open_tables(url: str) -> Database:
+    """The database of tenants; its tables are made where they are not there."""
+    return open_database(url, Statements.of("sameas.tenancy", "tenancy"))
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """A time as the tables have it: UTC, so that earlier sorts before later."""
+    if moment.tzinfo is None:
+        raise ValueError("a time needs its zone")
+    return instant(moment)
 
 
 class TenantDirectory:
@@ -294,3 +315,34 @@ def _unknown(what: str) -> ScopeError:
 def roles_with_kind(roles: tuple[str, ...], kind: str | None) -> tuple[str, ...]:
     """The roles of a credential, with what its user is."""
     return (*roles, EXTERNAL_COUNSEL) if kind == EXTERNAL_COUNSEL and EXTERNAL_COUNSEL not in roles else roles
+
+
+class EnrolledAuthenticator:
+    """An authenticator, and after it the tables of `open_tables`: for tokens that somebody else issues and nobody here
+    can take back.
+
+    Rule: a token says who it is; the directory says whether they still may come in. Asked at every request, so that a
+    user who was disabled, or a tenant that was suspended, is out at the next one although the token is good for another
+    hour.
+    """
+
+    def __init__(self, authenticator: Authenticator, *, database: Database) -> None:
+        self._authenticator = authenticator
+        self._database = database
+
+    async def authenticate(self, credentials: Credentials | None) -> Principal | None:
+        principal = await self._authenticator.authenticate(credentials)
+        if principal is None:
+            return None
+        ended_at, kind = await asyncio.to_thread(self._standing, principal) or ("unknown", None)
+        if ended_at is not None:
+            raise Unauthorized(
+                "the tenant or its user or service is not enrolled here, or no longer", code="not-enrolled"
+            )
+        return replace(principal, roles=roles_with_kind(principal.roles, kind))
+
+    def _standing(self, principal: Principal) -> Row | None:
+        kind = "user" if principal.user_id is not None else "service"
+        named = {f"{kind}_id": getattr(principal, f"{kind}_id"), "tenant_id": principal.tenant_id}
+        with self._database.reading() as session:
+            return session.one(f"{kind}_ended", **named)

@@ -27,7 +27,7 @@ from jwt.exceptions import PyJWTError
 
 from sameas.once.errors import StoreUnavailable
 from sameas.once.forks import renew_after_fork
-from sameas.tenancy.single import is_loopback
+from sameas.tenancy.authenticator import is_loopback
 
 # A large provider has a dozen keys of two kilobytes.
 MAX_SET = 1_000_000
@@ -86,7 +86,7 @@ class KeySet:
         return cls(lambda: _fetch(url), **options)
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """The key for a token; None where the set, as fresh as the bounds allow, has none."""
+        """The key for a token; None if the set, as fresh as the bounds allow, has none."""
         began = self._clock()
         due = self._refresh() if began - self._loaded_at >= self._max_age else None
         key = self._known(kid, algorithm)
@@ -109,7 +109,7 @@ class KeySet:
         return fitting[0] if len(fitting) == 1 else None
 
     def _refresh(self) -> Future[None] | None:
-        """The loading that is on its way, for all who wait; None where the last one began too short a while ago."""
+        """The loading that is on its way, for all who wait; None if the last one began too short a while ago."""
         with self._lock:
             # A load that never ends is given up: a provider that sends a byte now and then must not stop the next.
             wait = self._refresh_after if self._loading is None else max(self._refresh_after, 2 * FETCH_SECONDS)

@@ -320,6 +320,15 @@ class PrunesTheLiving(BrokenBackend):
         return gone
 
 
+class OpenForEver(BrokenBackend):
+    """Goes on after it was closed."""
+
+    caught_by = ("test_a_closed_store_answers_nobody_and_can_be_closed_again",)
+
+    def close(self) -> None:
+        pass
+
+
 def _put(record: Record, records: dict[bytes, Record], now: int) -> None:
     records[record.identity.digest] = record
 

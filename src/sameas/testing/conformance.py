@@ -11,8 +11,9 @@ A store whose clock can be moved overrides `advance`; for the others the suite w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from sameas.once.errors import StoreClosed
 from sameas.once.record import Accepted, Lost
 from sameas.testing.contract import (
     ClaimContract,
@@ -53,6 +54,24 @@ class StoreConformance(
         assert self.store.release(new) == Lost()
         assert self.renew(old) == Lost()
         assert replayed(self.store.claim(self.request(attempt="a4"))).outcome == OUTCOME
+
+    def test_a_closed_store_answers_nobody_and_can_be_closed_again(self) -> None:
+        lease = self.hold(self.request())
+        self.finish("done")
+        self.store.close_store()
+        self.store.close_store()
+        asked: tuple[Callable[[], object], ...] = (
+            lambda: self.store.claim(self.request("new")),
+            lambda: self.store.claim(self.request("done")),
+            lambda: self.read("done"),
+            lambda: self.complete(lease),
+        )
+        for ask in asked:
+            try:
+                answer = ask()
+            except StoreClosed:
+                continue
+            raise AssertionError(f"a closed store answered {answer}")
 
 
 def contract_tests(suite: type[StoreConformance]) -> Iterator[str]:

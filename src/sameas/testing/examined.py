@@ -1,14 +1,17 @@
-"""A store under examination: opened empty for each test, spoken to in plain calls, its time let pass.
+"""A store under examination: opened empty for each test, spoken to in plain calls, its time let pass. Stores for
+threads and stores for tasks are examined by one suite.
 
 A step on the way to what a test shows must succeed; what is shown is in `contract`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sameas.identity.key import record_digest
 from sameas.once.errors import StoreError
@@ -26,8 +29,7 @@ from sameas.once.record import (
     Renewal,
     Replay,
 )
-from sameas.once.store import AsyncStore, Store
-from sameas.testing.driven import Driven
+from sameas.once.store import AsyncStore, Page, Query, Selection, Store
 
 SECOND = 1_000_000
 OUTCOME = Outcome(b"the result", "text/plain", {"status": 201, "headers": {"x-a": "1"}})
@@ -129,3 +131,87 @@ def identity(key: str = "key", *, scope: str = "scope", tenant: str = "tenant") 
 def replayed(claim: Claim) -> Record:
     assert isinstance(claim, Replay), f"expected a replay, got {claim}"
     return claim.record
+
+
+class Driven:
+    """Calls a Store directly, an AsyncStore on an event loop of its own."""
+
+    def __init__(self, store: Store | AsyncStore) -> None:
+        self.store = store
+        self._loop = asyncio.new_event_loop() if isinstance(store, AsyncStore) else None
+
+    def claim(self, request: ClaimRequest) -> Claim:
+        answer: Claim = self._answer(self.store.claim(request))
+        return answer
+
+    def claim_many(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        answer: list[Claim] = self._answer(self.store.claim_many(requests))
+        return answer
+
+    def claim_at_once(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        """All claims at the same moment: from threads, or from tasks."""
+        store = self.store
+        if isinstance(store, Store):
+            with ThreadPoolExecutor(len(requests)) as threads:
+                return list(threads.map(store.claim, requests))
+
+        async def gather() -> list[Claim]:
+            return list(await asyncio.gather(*(store.claim(request) for request in requests)))
+
+        answer: list[Claim] = self._answer(gather())
+        return answer
+
+    def renew(self, lease: Lease, *, lease_for: int, retain_for: int) -> Answer:
+        answer: Answer = self._answer(self.store.renew(lease, lease_for=lease_for, retain_for=retain_for))
+        return answer
+
+    def renew_many(self, renewals: Sequence[Renewal]) -> list[Answer | StoreError]:
+        answer: list[Answer | StoreError] = self._answer(self.store.renew_many(renewals))
+        return answer
+
+    def complete(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        answer: Answer = self._answer(self.store.complete(lease, outcome=outcome, retain_for=retain_for))
+        return answer
+
+    def fail(self, lease: Lease, *, outcome: Outcome, retain_for: int) -> Answer:
+        answer: Answer = self._answer(self.store.fail(lease, outcome=outcome, retain_for=retain_for))
+        return answer
+
+    def release(self, lease: Lease) -> Answer:
+        answer: Answer = self._answer(self.store.release(lease))
+        return answer
+
+    def forget(self, identity: Identity) -> Answer:
+        answer: Answer = self._answer(self.store.forget(identity))
+        return answer
+
+    def read(self, identity: Identity) -> Record | None:
+        answer: Record | None = self._answer(self.store.read(identity))
+        return answer
+
+    def forget_where(self, selection: Selection) -> int:
+        answer: int = self._answer(self.store.forget_where(selection))
+        return answer
+
+    def find(self, query: Query) -> Page:
+        answer: Page = self._answer(self.store.find(query))
+        return answer
+
+    def prune(self, limit: int = 1_000) -> int:
+        answer: int = self._answer(self.store.prune(limit))
+        return answer
+
+    def close_store(self) -> None:
+        """Close the store; it can still be asked."""
+        self._answer(self.store.close())
+
+    def close(self) -> None:
+        self.close_store()
+        if self._loop is not None:
+            self._loop.close()
+
+    def _answer(self, answer: Any) -> Any:
+        if isinstance(answer, Coroutine):
+            assert self._loop is not None
+            return self._loop.run_until_complete(answer)
+        return answer

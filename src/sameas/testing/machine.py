@@ -27,8 +27,7 @@ from sameas.once.record import (
 )
 from sameas.once.store import AsyncStore, Query, Store
 from sameas.testing.clock import MovableClock
-from sameas.testing.driven import Driven
-from sameas.testing.examined import identity
+from sameas.testing.examined import Driven, identity
 
 SECOND = 1_000_000
 LEASE = 10 * SECOND

@@ -24,14 +24,13 @@ from sameas.web.caller import PrincipalOf, credential_names
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints
 from sameas.web.frameworks import mount_of, owner_of
+from sameas.web.handler_run import respond
 from sameas.web.openapi import RoutePlace, publish_once
 from sameas.web.problem import Send
 from sameas.web.request_claim import RequestClaim
-from sameas.web.responder import respond
-from sameas.web.route import RoutePolicy
+from sameas.web.route import RoutePolicy, UnseenMark
 from sameas.web.shadow import ShadowLedger, shadow
 from sameas.web.table import RouteTable, Rule
-from sameas.web.unseen import UnseenMark
 
 _LOG = logging.getLogger("sameas")
 
@@ -160,7 +159,7 @@ class IdempotencyMiddleware:
             WORKING.set(before)
 
     def unproved(self, scope: Any, scope_name: str | None = None, key: str | None = None) -> ScopeContext | None:
-        """The scope of a request that nobody authenticated, the same each time it is asked for; None where not even
+        """The scope of a request that nobody authenticated, the same each time it is asked for; None if not even
         its tenant is known."""
         if UNPROVED not in scope:
             tenant = self.tenant_of(scope) if self.tenant_of is not None else None
@@ -176,7 +175,7 @@ class IdempotencyMiddleware:
         return scope[UNPROVED]  # type: ignore[no-any-return]
 
     def routed_tenant(self, scope: Mapping[str, Any]) -> str:
-        """The tenant that a request was routed to; a ScopeError where it must have one and has none."""
+        """The tenant that a request was routed to; a ScopeError if it must have one and has none."""
         tenant = (self.tenant_of(scope) if self.tenant_of is not None else None) or ""
         check_tenant(tenant, any_tenant=self.any_tenant)
         return tenant

@@ -1,4 +1,4 @@
-"""Who asks, where no authenticator says it: what `principal_of` names, or the user that the server put into the scope.
+"""Who asks, if no authenticator says it: what `principal_of` names, or the user that the server put into the scope.
 
 Who is named has keys of their own. Where there is only a credential, the key is everybody's and the credential is a
 part of the request: another credential under the same key is refused, neither answered nor run. Callers who show
@@ -46,7 +46,7 @@ def credential_names(headers: Iterable[str]) -> frozenset[bytes]:
 
 
 async def name_caller(scope: Mapping[str, Any], principal_of: PrincipalOf | None) -> str:
-    """The digest of who asks; empty where nobody says so."""
+    """The digest of who asks; empty if nobody says so."""
     if principal_of is not None:
         named = principal_of(scope)
         if isawaitable(named):
@@ -59,7 +59,7 @@ async def name_caller(scope: Mapping[str, Any], principal_of: PrincipalOf | None
 
 
 def name_user(scope: Mapping[str, Any]) -> str:
-    """The digest of the user in the scope; empty where nobody was recognised."""
+    """The digest of the user in the scope; empty if nobody was recognised."""
     if not knows_a_user(scope):
         return ""
     user = scope["user"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sameas.once.errors import ResultNotKept
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
 from sameas.web.capture import Message, Spool
 from sameas.web.encoding import NotPacked, accepts, codings_of, decoded
 from sameas.web.problem import Problem, Send, problem_of

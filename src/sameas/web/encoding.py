@@ -67,7 +67,7 @@ def accepts(headers: Iterable[tuple[bytes, bytes]], codings: Iterable[bytes]) ->
 
 
 async def decoded(kept: KeptResponse) -> KeptResponse:
-    """A kept answer without its codings; NotPacked where that cannot be."""
+    """A kept answer without its codings; NotPacked if that cannot be."""
     codings = codings_of(kept.headers)
     if any(name == b"content-range" for name, _ in kept.headers):
         raise NotPacked("a part of a packed answer cannot be unpacked")
@@ -82,7 +82,7 @@ async def decoded(kept: KeptResponse) -> KeptResponse:
 
 
 def decode(body: bytes, codings: list[bytes], *, limit: int = MOST) -> bytes:
-    """A body without the codings that were applied to it; NotPacked where that cannot be."""
+    """A body without the codings that were applied to it; NotPacked if that cannot be."""
     for coding in reversed(codings):
         if coding in WINDOWS:
             try:

@@ -22,12 +22,22 @@ from typing import Any, Final
 from sameas.identity.canonical import Exclusions, canonical_json, parse_json, to_json
 from sameas.identity.errors import NotCanonical
 from sameas.identity.key import short_sha256
+from sameas.web.bodies import (
+    MalformedMultipart,
+    Naming,
+    boundary_of,
+    has_wide,
+    has_wide_place,
+    in_digits,
+    may_be_named,
+    naming,
+    parts_of,
+    places_of,
+    usual_members,
+)
 from sameas.web.capture import CHUNK, Spool
 from sameas.web.encoding import AT_ONCE, WINDOWS, NotPacked, unpack
-from sameas.web.members import Naming, may_be_named, naming, usual_members
-from sameas.web.multipart import MalformedMultipart, boundary_of, parts_of
 from sameas.web.route import RoutePolicy
-from sameas.web.wide import has_wide, has_wide_place, in_digits, places_of
 
 _LOG = logging.getLogger("sameas")
 

@@ -1,15 +1,22 @@
 """Where a request will go, asked before it goes there: the endpoint and the path's template.
 
 Starlette, FastAPI, Litestar and Django are known, each by what it puts into the scope or by the object that is wrapped.
-None is imported: whoever uses one has imported it. A path that a known framework has no endpoint for is nobody's
-(its template is empty); where no framework is known, the path is its own template.
+None is imported: whoever uses one has imported it. A path that a known framework has no endpoint for is nobody's (its
+template is empty); if no framework is known, the path is its own template.
+
+Whether a request got as far as its handler is noted, too: what a framework refuses before that was not done, and is not
+kept. A handler is watched where its framework keeps it, by a function around it that notes each entry and changes
+nothing else. What cannot be watched (a generator, a framework that nobody knows) counts as entered.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import wraps
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -19,11 +26,12 @@ Scope = Mapping[str, Any]
 # More middlewares than anybody stacks; a circle of them ends too.
 _MAX_WRAPPED: Final = 100
 _REGEX: Final = re.compile(r"[\\^$()]")
+_WATCHED: Final = "__sameas_watched__"
 
 
 class Found(Struct, frozen=True):
-    """An endpoint, if it is known, and the template of its path. `by_path` is False where the host decides too; `host`
-    is the pattern of the host that led there. `known` is False where the template is no framework's own, or is one that
+    """An endpoint, if it is known, and the template of its path. `by_path` is False if the host decides too; `host`
+    is the pattern of the host that led there. `known` is False if the template is no framework's own, or is one that
     cannot be compared with another. `held_by` is what has the handler, and under which name; `unseen` is an application
     of which nothing is known."""
 
@@ -56,7 +64,7 @@ def find_endpoint(app: Any, scope: Scope) -> Found:
 
 
 def unwrapped(app: Any) -> Any:
-    """The application or router of a known framework below other middlewares; None where there is none."""
+    """The application or router of a known framework below other middlewares; None if there is none."""
     for _ in range(_MAX_WRAPPED):
         if app is None or _is(app, "litestar") or _is(app, "django"):
             return app
@@ -244,3 +252,56 @@ def _patterns(patterns: Iterable[Any]) -> Iterator[Any]:
             yield from _patterns(pattern.url_patterns)
         else:
             yield pattern
+
+
+class Entrance(Struct):
+    """One request's way to its handler."""
+
+    is_entered: bool = False
+
+
+ENTRANCE: ContextVar[Entrance | None] = ContextVar("sameas_entrance", default=None)
+
+
+def watch(holder: Any, name: str) -> bool:
+    """Note from now on whether what `holder` has under a name is entered; False if that cannot be."""
+    handler = getattr(holder, name, None)
+    if getattr(handler, _WATCHED, False):
+        return True
+    if not callable(handler) or isgeneratorfunction(handler) or isasyncgenfunction(handler):
+        return False
+    try:
+        # An ASGI application is awaited, whatever it is; of anything else a framework may ask whether it is to be.
+        setattr(holder, name, _watched(handler, is_async=name != "app" and iscoroutinefunction(handler)))
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+def _watched(handler: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
+    if is_async:
+
+        @wraps(handler)
+        async def entered_async(*args: Any, **kwargs: Any) -> Any:
+            _note()
+            return await handler(*args, **kwargs)
+
+        return _marked(entered_async)
+
+    @wraps(handler)
+    def entered(*args: Any, **kwargs: Any) -> Any:
+        _note()
+        return handler(*args, **kwargs)
+
+    return _marked(entered)
+
+
+def _marked(handler: Callable[..., Any]) -> Callable[..., Any]:
+    setattr(handler, _WATCHED, True)
+    return handler
+
+
+def _note() -> None:
+    entrance = ENTRANCE.get()
+    if entrance is not None:
+        entrance.is_entered = True

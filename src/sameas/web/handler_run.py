@@ -1,8 +1,8 @@
-"""A handler at work, in a task of its own: it finishes and its result is kept even where the client or the server's
-task is gone.
+"""One request, from its key to its answer: replayed, or run once by a handler in a task of its own. The handler
+finishes and its result is kept even if the client or the server's task is gone.
 
 Its answer is complete with the last piece of the body, before background tasks; nothing of it is sent before the record
-is accepted, except where the route chose `passthrough`. Then the last piece waits, and the stream is cut off where
+is accepted, except if the route chose `passthrough`. Then the last piece waits, and the stream is cut off where
 another's result was accepted.
 """
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from sameas.identity.scope import current_principal, current_scope
 from sameas.once.claim_handle import AsyncClaimHandle
 from sameas.once.errors import SameasError
-from sameas.once.processing_record import ProcessingRecord
-from sameas.web.capture import GivenBody, Message
+from sameas.once.record import ProcessingRecord
+from sameas.web.capture import Disconnected, GivenBody, Message, Receive, Spool
 from sameas.web.client_connection import FRESH, ClientConnection
-from sameas.web.entrance import ENTRANCE, Entrance
-from sameas.web.problem import problem_of
+from sameas.web.frameworks import ENTRANCE, Entrance
+from sameas.web.problem import Problem, Send, problem_of
 from sameas.web.recording import NotKept, Recording
-from sameas.web.request_claim import RequestContext
+from sameas.web.request_claim import RequestClaim, RequestContext
 from sameas.web.table import Rule
 
 if TYPE_CHECKING:
@@ -31,11 +31,50 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("sameas")
 
+# Stands for a body that its handler has now. Nothing is ever written to it.
+_GIVEN_AWAY: Final = Spool()
+
 # What a server may offer beyond plain messages, and what goes past what is held here.
 _PAST_US: Final = frozenset(
     {"http.response.pathsend", "http.response.zerocopysend", "http.response.push", "http.response.trailers"}
     | {"http.response.early_hint"}
 )
+
+
+async def respond(
+    home: IdempotencyMiddleware,
+    rule: Rule,
+    scope: dict[str, Any],
+    receive: Receive,
+    send: Send,
+    keys: tuple[bytes, ...],
+) -> None:
+    """Answer a request; `keys` are the values of its Idempotency-Key."""
+    request_claim = RequestClaim(home, rule, scope)
+    client = ClientConnection(send, rule.policy, scope["headers"], head_only=scope["method"] == "HEAD")
+    try:
+        try:
+            request_claim.read_key(keys)
+            request_context = await request_claim.request_context()
+            begun = await request_claim.begin(receive, request_context, rule.options)
+        except Problem as problem:
+            await client.send_problem(problem)
+            return
+        except Disconnected:
+            return
+        except OSError as error:
+            _LOG.error("a request could not be held: %s", type(error).__name__)
+            await client.send_problem(
+                Problem(503, "no-room", "The request cannot be held here; it was not run.", retry_after=5.0)
+            )
+            return
+        if isinstance(begun, ProcessingRecord):
+            await client.replay(begun)
+        else:
+            body, request_claim.body = GivenBody(request_claim.body), _GIVEN_AWAY
+            await HandlerRun(home, rule, scope, request_context, begun, body, client).run()
+    finally:
+        request_claim.body.close()
 
 
 class CutOff(OSError):
@@ -81,7 +120,7 @@ class HandlerRun:
         self._settled = False
 
     async def run(self) -> None:
-        """Run it and answer. Where this is cancelled, the handler goes on."""
+        """Run it and answer. If this is cancelled, the handler goes on."""
         loop = asyncio.get_running_loop()
         self._handled: asyncio.Future[None] = loop.create_future()
         handler_run = loop.create_task(self._handle())

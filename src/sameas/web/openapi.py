@@ -61,7 +61,7 @@ HERE: Final = RoutePlace()
 
 
 def publish_once(app: Any, table: RouteTable, *, place: RoutePlace = HERE) -> bool:
-    """Amend the documents that a FastAPI application and those mounted below it give out from now on; False where there
+    """Amend the documents that a FastAPI application and those mounted below it give out from now on; False if there
     is none."""
     found = _publish(app, table, place)
     for host, below, inner in mounted(getattr(app, "routes", None) or ()):

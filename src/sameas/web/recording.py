@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sameas.identity.errors import SameasError
 from sameas.web.capture import Message, Spool
-from sameas.web.entrance import Entrance
+from sameas.web.frameworks import Entrance
 from sameas.web.problem import is_ours
 from sameas.web.request_claim import RequestContext
 from sameas.web.response import KeptResponse
@@ -90,7 +90,7 @@ class Recording:
     def judged(
         self, rule: Rule, request_context: RequestContext, scope: Mapping[str, Any], entrance: Entrance | None
     ) -> KeptResponse | None:
-        """What is kept of it; None where a retry is another matter."""
+        """What is kept of it; None if a retry is another matter."""
         try:
             if not self.is_settled(rule.policy, entrance):
                 return None

@@ -1,6 +1,6 @@
 """What a request asks for: its key, whose it is, its body and its fingerprint; and the claim that follows from them.
 
-Tenant and caller come from the authenticator, or where there is none from `tenant_of` and `sameas.web.caller`. The body
+Tenant and caller come from the authenticator, or if there is none from `tenant_of` and `sameas.web.caller`. The body
 is read and held before anything is claimed, and a request that cannot be compared with another is refused.
 """
 
@@ -22,8 +22,7 @@ from sameas.once.call_builder import identity_of
 from sameas.once.claim_handle import AsyncClaimHandle
 from sameas.once.context import Context
 from sameas.once.errors import KeyReused, SameasError
-from sameas.once.processing_record import ProcessingRecord
-from sameas.once.record import Lease
+from sameas.once.record import Lease, ProcessingRecord
 from sameas.web.caller import WHERE_TO_PUT_IT, anonymous_owner, knows_a_user, name_caller
 from sameas.web.capture import Receive, Spool, TooLarge, read_body
 from sameas.web.fingerprint import CREDENTIAL, NotComparable
@@ -78,15 +77,15 @@ class RequestClaim:
         self._known = False
         # Whose key it is, as the first part of the stored one.
         self._owner = ""
-        # A digest of what the caller shows, where nobody says who it is.
+        # A digest of what the caller shows, if nobody says who it is.
         self._credential = b""
         self.key: str | None = None
-        # The digest that is the key, where the content is.
+        # The digest that is the key, if the content is.
         self.content = ""
         self.body = Spool()
 
     def read_key(self, values: tuple[bytes, ...]) -> None:
-        """Find the client's key; there is none where the content is the key."""
+        """Find the client's key; there is none if the content is the key."""
         policy = self._rule.policy
         if policy.key == "content":
             return
@@ -112,7 +111,7 @@ class RequestClaim:
         self._known = True
 
     async def request_context(self) -> RequestContext:
-        """Who asks, in which scope. Where nobody authenticates the scope is made when somebody asks for it."""
+        """Who asks, in which scope. If nobody authenticates the scope is made when somebody asks for it."""
         home = self._home
         if home.authenticator is None:
             self._route()
@@ -192,7 +191,7 @@ class RequestClaim:
         return ctx, principal
 
     def named(self) -> tuple[str, Namespace]:
-        """The key under which this is kept, and its namespace; one of its own where nobody knows its key or whose it
+        """The key under which this is kept, and its namespace; one of its own if nobody knows its key or whose it
         is."""
         if not self._known or (self.key is None and not self.content):
             return f"unclaimed-{uuid7.text()}", "client"
@@ -230,7 +229,7 @@ class RequestClaim:
             elif name == b"transfer-encoding":
                 chunked = value
         if declared and chunked:
-            # RFC 9112, 6.3: where two say how long it is, two may disagree about what was asked.
+            # RFC 9112, 6.3: if two say how long it is, two may disagree about what was asked.
             raise Problem(400, "body-ambiguous", "Send Content-Length or Transfer-Encoding, not both.")
         try:
             await read_body(body, receive, limit=rule.policy.body_limit, declared=declared)

@@ -1,7 +1,7 @@
 """A response as it is kept: status, the headers that may be kept, and the body.
 
 Cookies, credentials and headers of one connection are never kept, whatever a route says. A body over the limit is left
-out, and its replay says so; or it is cut short where the deployment chose that.
+out, and its replay says so; or it is cut short if the deployment chose that.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def http_date(seconds: int) -> bytes:
 
 
 def with_length(kept: KeptResponse, body: bytes) -> list[tuple[bytes, bytes]]:
-    """The kept headers, with the length of the body that is sent where there is one to be said."""
+    """The kept headers, with the length of the body that is sent if there is one to be said."""
     headers = list(kept.headers)
     if kept.status in (204, 304):
         return headers

@@ -1,21 +1,32 @@
 """How one route behaves: its scope, its key, how long an answer is kept and which, what is compared.
 
-`@idempotent(...)` marks an endpoint with such a policy and changes nothing else; the middleware finds it there.
+`@idempotent(...)` marks an endpoint with such a policy and changes nothing else; the middleware finds it there. In an
+application whose routes cannot be seen, nobody can say which request leads to a marked function. It is searched for
+once, through what the application's objects hold, and refused by name: a line of the route table says what to do
+instead.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, Literal, TypeVar
 
 from sameas.identity.canonical import Exclusions, compile_exclusions
+from sameas.identity.errors import SameasError
 from sameas.identity.normalize import Starts
 from sameas.identity.scope import check_scope_name
 from sameas.once.policy import OnBusy
 from sameas.web.response import kept_names
+
+_LOG = logging.getLogger("sameas")
 
 E = TypeVar("E", bound=Callable[..., Any])
 
@@ -31,6 +42,8 @@ MARK: Final = "__sameas_idempotent__"
 
 # A handler, what runs it in a thread, what watches it, a partial; and one more.
 _MOST_AROUND: Final = 5
+# Far more than the objects of any application's routes.
+_MOST_HELD: Final = 100_000
 # They say that the request was not applied, or not now: the next try is another matter.
 _NOT_APPLIED: Final = frozenset({401, 407, 408, 425, 429})
 
@@ -64,7 +77,7 @@ class RoutePolicy:
     keeps: Callable[[int], bool] = settled_statuses
     # Replays go to everybody of the tenant, not only to the principal who asked first.
     shared: bool = False
-    # Whether it may be called by nobody in particular, where there is an authenticator.
+    # Whether it may be called by nobody in particular, if there is an authenticator.
     public: bool = False
     # Whether a request must name a case that its principal may see, and whether it starts a run.
     case_required: bool = False
@@ -117,7 +130,7 @@ class RoutePolicy:
 
 
 def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callable[[E], E]:
-    """Mark an endpoint: `@idempotent(scope="create_order", key="required")`. Where a route is marked, it is for all of
+    """Mark an endpoint: `@idempotent(scope="create_order", key="required")`. If a route is marked, it is for all of
     the endpoint's methods that the policy names."""
     if policy is not None and settings:
         raise TypeError("give a policy or its settings, not both")
@@ -148,3 +161,67 @@ def _inside(endpoint: Any, depth: int = 0) -> Iterator[Any]:
         inner = getattr(endpoint, name, None)
         if depth < _MOST_AROUND and inner is not None and callable(inner):
             yield from _inside(inner, depth + 1)
+
+
+_PLAIN: Final = (str, bytes, bytearray, int, float, complex, type(None), ModuleType, RoutePolicy)
+
+
+class UnseenMark(SameasError, RuntimeError):
+    """A marked function is mounted where the middleware cannot see its routes."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        super().__init__(
+            f"{', '.join(names)}: marked with @idempotent where IdempotencyMiddleware cannot see the routes; it "
+            "would do nothing; take the mark away and give the middleware routes={'POST /the/path': RoutePolicy(...)}"
+        )
+
+
+def marked_within(app: Any) -> list[str]:
+    """The names of the marked functions and classes that an application holds."""
+    names: dict[str, None] = {}
+    seen: dict[int, Any] = {}
+    waiting = deque([app])
+    while waiting:
+        value = waiting.popleft()
+        if issubclass(type(value), _PLAIN) or id(value) in seen:
+            continue
+        # Held, so that no other object takes its place and number.
+        seen[id(value)] = value
+        if len(seen) > _MOST_HELD:
+            _LOG.warning("an application is too large to be searched for functions marked with @idempotent")
+            break
+        try:
+            if isinstance(getattr(value, "__dict__", {}).get(MARK), RoutePolicy):
+                names[f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"] = None
+            waiting.extend(list(_held(value)))
+        except Exception as error:
+            # A stand-in for something that is only there during a request, such as Flask's: it holds no routes.
+            _LOG.debug("an object of type %s cannot be searched: %s", type(value).__qualname__, type(error).__name__)
+    return list(names)
+
+
+def _held(value: Any) -> Iterator[Any]:
+    """What an object holds; not what its module or its class does. Its own type decides, whatever it stands for."""
+    kind = type(value)
+    if issubclass(kind, dict):
+        yield from list(dict.values(value))
+    elif issubclass(kind, (list, tuple, set, frozenset, deque)):
+        yield from list(value)
+    elif issubclass(kind, partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif issubclass(kind, MethodType):
+        yield from (value.__self__, value.__func__)
+    elif issubclass(kind, FunctionType):
+        yield from value.__dict__.values()
+        for cell in value.__closure__ or ():
+            # One that is not filled yet has no contents.
+            with suppress(ValueError):
+                yield cell.cell_contents
+    elif issubclass(kind, type):
+        yield from [each for each in vars(value).values() if isinstance(each, FunctionType)]
+    else:
+        yield from list(getattr(value, "__dict__", {}).values())
+        for each in kind.__mro__:
+            for name in getattr(each, "__slots__", ()):
+                yield getattr(value, name, None)

@@ -26,9 +26,9 @@ from sameas.identity.scope import current_principal, current_scope
 from sameas.once.claim_handle import AsyncClaimHandle
 from sameas.once.context import WORKING, Context
 from sameas.once.errors import SameasError
-from sameas.once.processing_record import ProcessingRecord
+from sameas.once.record import ProcessingRecord
 from sameas.web.capture import Disconnected, GivenBody, Message, NoRoom, Receive
-from sameas.web.entrance import ENTRANCE, Entrance
+from sameas.web.frameworks import ENTRANCE, Entrance
 from sameas.web.problem import Problem, Send
 from sameas.web.recording import NotHttp, NotKept, Recording
 from sameas.web.request_claim import RequestClaim, RequestContext

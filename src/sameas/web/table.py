@@ -14,11 +14,9 @@ from typing import Any, Final
 
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
-from sameas.web.entrance import watch
-from sameas.web.frameworks import Scope, find_endpoint, mount_of, unknown_within
+from sameas.web.frameworks import Scope, find_endpoint, mount_of, unknown_within, watch
 from sameas.web.response import CODEC
-from sameas.web.route import METHODS, RoutePolicy, marked
-from sameas.web.unseen import UnseenMark, marked_within
+from sameas.web.route import METHODS, RoutePolicy, UnseenMark, marked, marked_within
 
 REMEMBERED: Final = 4_096
 # Source document 003; a longer one is not recorded.
@@ -32,7 +30,7 @@ _PART = re.compile(r"\{[^{}/]+\}|<[^<>/]+>")
 
 class Rule:
     """A policy where it applies: the scope's name, how long an answer is kept, and the options of the engine's call,
-    ready. `host` is the pattern of the host, where the host decides: then two hosts are two scopes, and the request's
+    ready. `host` is the pattern of the host, if the host decides: then two hosts are two scopes, and the request's
     own host counts. `is_watched` says that the entering of the handler is noted."""
 
     __slots__ = ("expires_after", "host", "is_watched", "options", "policy", "scope_name", "template")
@@ -78,7 +76,7 @@ class _Line:
         self._paths = re.compile(_paths(self.template))
 
     def fits_path(self, method: str, path: str) -> bool:
-        """Whether it speaks of a path, where nobody knows which template leads there."""
+        """Whether it speaks of a path, if nobody knows which template leads there."""
         return self._speaks_of(method) and self._paths.fullmatch(path) is not None
 
     def fits_template(self, method: str, template: str, root: str) -> bool:
@@ -119,7 +117,7 @@ class RouteTable:
         self._searched: dict[int, tuple[list[str], Any]] = {}
 
     def find(self, scope: Scope) -> Rule | None:
-        """The rule for a request; None where it is left alone."""
+        """The rule for a request; None if it is left alone."""
         method = scope["method"]
         where = (method, scope["path"], scope.get("path_template") or scope.get("root_path", ""))
         try:
@@ -136,7 +134,7 @@ class RouteTable:
     def rule_of(
         self, method: str, template: str, endpoint: Any, *, mount: str = "", root: str = "", host: str = ""
     ) -> Rule | None:
-        """The rule for an endpoint that is known by its template; None where it is left alone. `mount` is a part of the
+        """The rule for an endpoint that is known by its template; None if it is left alone. `mount` is a part of the
         scope's name, `root` is what lines may begin with."""
         template = template if template.startswith("/") else f"/{template}"
         for line in self._lines:

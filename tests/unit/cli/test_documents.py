@@ -1,6 +1,7 @@
 """What an argument of `extract` stands for."""
 
 import io
+import os
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from sameas.cli import documents
 from sameas.cli.documents import find_sources, read_source
 from sameas.cli.errors import CliError
+from sameas.extraction.text.document import DocumentSource
 
 
 @pytest.fixture
@@ -105,3 +107,12 @@ def test_a_long_text_in_another_encoding_is_read_whole_or_refused(folder, monkey
     (folder / "latin.txt").write_bytes("Zürich. ".encode("latin-1") * 50)
     with pytest.raises(CliError, match="Save it as UTF-8"):
         "".join(read_source(find_sources(["latin.txt"])[0]))
+
+
+def test_a_file_whose_name_is_no_text_is_named_so_that_it_can_be_written(folder):
+    os.rename(b"a.txt", b"torn\xff.txt")  # noqa: PTH104
+    for argument in ("torn\udcff.txt", "torn*.txt", "."):
+        found = next(one for one in find_sources([argument]) if "torn" in one.name)
+        assert found.name == "torn\\udcff.txt"
+        assert read_source(found).text == "Text of a.txt."
+        assert DocumentSource.of_file(found.path).name == found.name

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -12,13 +13,14 @@ from sameas.extraction.events.events import (
     EntityFound,
     ErrorRecoverable,
     ErrorReport,
+    RateLimited,
     RelationFound,
     StageCompleted,
     StageStarted,
     TimeoutWarning,
 )
 
-COMMON = {"event_id": "e", "request_id": "k", "timestamp": 0, "progress": 0.5}
+COMMON: dict[str, Any] = {"event_id": "e", "request_id": "k", "timestamp": 0, "progress": 0.5}
 CHUNK = ChunkCompleted(**COMMON, stage="entity_extraction", chunk_index=0, item_count=3, duration_ms=1, cached=True)
 DONE = StageCompleted(**COMMON, stage="entity_extraction", duration_ms=1500, item_count=12, partial=True)
 WARNING = TimeoutWarning(**COMMON, stage="grounding", limit="soft", timeout_ms=20000, chunk_index=3)
@@ -36,6 +38,16 @@ def test_plain_lines_tell_counts_reuse_and_warnings():
         "a[b].txt: grounding, chunk 3: soft limit of 20 s passed",
         "a[b].txt: run: no answer",
     ]
+
+
+def test_why_a_call_waits_is_said_once_and_who_wanted_it():
+    stream = io.StringIO()
+    progress = PlainProgress(1, stream=stream)
+    for asked in (False, True, True, False):
+        progress.show("a.txt", RateLimited(**COMMON, wait_ms=2000, reason="requests", asked_by_server=asked))
+    ours, theirs = stream.getvalue().splitlines()
+    assert "as the account allows in a minute (--requests-per-minute)" in ours
+    assert "the model's server said that there were too many requests" in theirs
 
 
 def test_the_bar_shows_the_stage_and_live_counts(monkeypatch):
@@ -100,6 +112,24 @@ def test_one_bar_counts_all_documents(monkeypatch):
     progress.finish("b.txt", "replayed", 0.1)
     progress.close()
     assert "2 of 200" in stream.getvalue()
+
+
+@pytest.mark.parametrize("documents", [1, 200])
+def test_the_bar_fits_eighty_columns_whatever_a_document_is_called(monkeypatch, documents):
+    stream = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda stderr: Console(file=stream, force_terminal=True, width=80))
+    progress = BarProgress(documents)
+    name = "a-very-long-name-of-a-document-about-companies.txt"
+    progress.show(name, StageStarted(**COMMON, stage="relation_extraction"))
+    for _ in range(1000):
+        progress.show(name, EntityFound(**COMMON, entity={}, confidence=1.0))
+    progress.finish(name, "complete", 0.1)
+    progress.close()
+    shown = stream.getvalue()
+    assert "1000 names, 0 relations" in shown
+    assert "a-very-" in shown
+    assert "ies.txt" in shown
+    assert documents == 1 or "1 of 200" in shown
 
 
 def test_what_failed_is_told_even_when_quiet(capsys):

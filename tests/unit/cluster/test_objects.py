@@ -4,6 +4,7 @@ import pytest
 
 from sameas.objects import Objects, ObjectsUnavailable, open_objects
 from sameas.once.errors import StoreMisconfigured
+from tests.servers.http_faults import HttpFaults
 from tests.servers.s3 import S3Server
 
 
@@ -71,6 +72,23 @@ def test_a_server_that_is_away_is_said_to_be_and_found_again(monkeypatch):
             objects.get("kept")
         server.start()
         assert objects.get("kept") == b"1"
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_server_that_refuses_every_third_request_and_is_slow_loses_nothing(monkeypatch, status):
+    with S3Server() as server, HttpFaults(port=server.port) as faults:
+        for name, value in server.credentials.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", faults.url)
+        objects = open_objects(server.url)
+        faults.each, faults.status, faults.seconds = 3, status, 0.01
+        for number in range(12):
+            objects.put(f"some/{number}", b"%d" % number)
+        assert [objects.get(f"some/{number}") for number in range(12)] == [b"%d" % number for number in range(12)]
+        assert len(list(objects.list("some"))) == 12
+        objects.delete([f"some/{number}" for number in range(12)])
+        assert not list(objects.list("some"))
+        assert faults.refused > 10
 
 
 def test_a_url_of_no_store_says_which_there_are():

@@ -42,3 +42,30 @@ def test_what_was_erased_does_not_come_back_with_a_later_document(collection, tm
     assert [name for name, _ in named(collection)] == ["Acme Ltd", "Wanda Fish"]
     assert len(list(collection.statements())) == 1
     assert _sightings(tmp_path) == {}
+
+
+def test_what_comes_while_runs_are_deleted_is_erased_too_and_its_run_is_told_first(collection, tmp_path):
+    put(collection, "a", CANARY, ACME, says(CANARY, "worksFor", ACME), run="run-a")
+    told = []
+
+    def delete_runs(planned):
+        told.append(planned.runs)
+        if len(told) == 1:
+            put(collection, "b", CANARY, WANDA, ACME, says(WANDA, "worksFor", ACME), run="run-b")
+            put(
+                collection,
+                "c",
+                ACME,
+                says(WANDA, "motto", "Ask Beeblebrox", quote="Beeblebrox knows."),
+                WANDA,
+                run="run-c",
+            )
+        if len(told) == 2:
+            # It has another name by now, and a document that knows only that one is among those that were looked at.
+            put(collection, "d", person("Zaphod Canary", "Beeblebrox"), run="run-d")
+
+    done = collection.erase("Zaphod Canary", before=delete_runs)
+    assert told == [("run-a",), ("run-a", "run-b"), ("run-a", "run-b", "run-c", "run-d")]
+    assert (done.documents, set(done.runs)) == (4, {"run-a", "run-b", "run-c", "run-d"})
+    assert _sightings(tmp_path) == {}
+    assert not [file for file in tmp_path.iterdir() if b"beeblebrox" in file.read_bytes().lower()]

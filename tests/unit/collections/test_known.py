@@ -45,6 +45,8 @@ def test_two_known_things_of_one_name_stay_two(collection):
     [
         (b"id,name\n1,Acme\n", "columns iri and name"),
         (b"iri,name\nno iri,Acme\n", "line 2"),
+        (b"iri,name\nhttp://[::1,Acme\n", "line 2"),
+        (b"iri,name\nhttps://k.org/%zz,Acme\n", "line 2"),
         (b"iri,name,type\nhttps://k.org/1,Acme,spaceship\n", "no class"),
         (b"iri,name,colour\nhttps://k.org/1,Acme,red\n", "no property"),
         (b"iri,name\nhttps://k.org/1,\xff\n", "UTF-8"),

@@ -7,7 +7,8 @@ from bench.collections.holding import new_collection as generated_collection
 from bench.collections.holding import put as put_written
 from bench.collections.judging import judge, partition
 from bench.collections.world import World
-from tests.unit.collections.press import company, ids, named, person, put, says
+from sameas.extraction.graph.model import Entity
+from tests.unit.collections.press import collections_in, company, ids, named, new_collection, person, put, says
 
 ACME = company("Acme Ltd")
 
@@ -108,6 +109,47 @@ def test_the_result_does_not_depend_on_the_order(tmp_path):
         assert judged.precision > 0.95
         assert judged.recall > 0.85
     assert len(results) == 1
+
+
+def test_how_often_a_name_is_met_decides_the_same_whoever_came_first(tmp_path):
+    documents = {
+        "a": (person("Konou Meveder"), ACME),
+        "b": (person("Konou Meeder"), ACME),
+        "c": (person("Koaou Meveder"), ACME),
+        "d": (person("Konou Meveder"), ACME),
+    }
+    assert len(_in_every_order(tmp_path, documents, orders=("abcd", "acdb", "dcba", "badc"))) == 1
+
+
+def test_what_many_documents_name_is_put_together_the_same_whoever_came_first(tmp_path):
+    full, short = person("John Smith"), person("J. Smith")
+    documents = {f"{number:03}": (short, ACME) for number in range(30)}
+    documents |= {
+        "full": (full, ACME),
+        "old": (full, says(full, "born", "1950")),
+        "new": (full, says(full, "born", "1990")),
+    }
+    documents |= {f"of one name {number:03}": (full, company(f"{chr(97 + number % 6)}co Ltd")) for number in range(30)}
+    names = sorted(documents)
+    assert len(_in_every_order(tmp_path, documents, orders=(names, names[::-1], [*names[31:], *names[:31]]))) == 1
+
+
+def _in_every_order(tmp_path, documents, *, orders):
+    """What is found when documents, each of somebody at a company, come in these orders; each thing by its places."""
+    found = set()
+    for number, order in enumerate(orders):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with collections_in(folder) as opened:
+            made = new_collection(opened)
+            for name in order:
+                who, *rest = documents[name]
+                facts = [says(who, "worksFor", one) if isinstance(one, Entity) else one for one in rest]
+                put(made, name, who, *(one for one in rest if isinstance(one, Entity)), *facts)
+            assert made.check() == []
+            groups = found_in(made)
+            found.add((partition(groups), _pairs(made, groups)))
+    return found
 
 
 def test_random_adds_changes_and_removals_give_the_same_as_from_scratch(tmp_path):

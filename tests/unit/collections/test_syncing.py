@@ -1,6 +1,7 @@
 """Filling from files and keeping in step with a folder."""
 
 import asyncio
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -148,6 +149,19 @@ def test_a_folder_that_vanishes_while_it_is_read_takes_nothing_out(press, home):
     with pytest.raises(FolderError, match="went away"):
         keep_in_step(press, home, watch=Mover())
     assert press.has_name("inbox/b.txt")
+
+
+@pytest.mark.parametrize("name", [b"torn\xff.txt", b"deep\xff/a.txt"])
+def test_a_file_whose_name_is_no_text_is_kept_in_step_too(press, home, name):
+    file = Path(os.fsdecode(os.path.join(os.fsencode(home / "inbox"), name)))  # noqa: PTH118
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(TEXT)
+    assert keep_in_step(press, home).added == 1
+    (document,) = press.documents()
+    assert document.names[0].name == f"inbox/{name.decode(errors='surrogateescape')}".replace("\udcff", "\\udcff")
+    assert keep_in_step(press, home).unchanged == 1
+    file.unlink()
+    assert keep_in_step(press, home, allow_empty=True).removed == 1
 
 
 def test_what_could_not_be_read_is_forgotten_with_its_file(press, home):

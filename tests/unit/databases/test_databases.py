@@ -201,3 +201,17 @@ def test_a_schema_with_a_gap_is_refused(tmp_path: Path) -> None:
     gap = Statements("gap", {"schema_sqlite_2": "CREATE TABLE x (y)"})
     with pytest.raises(ValueError, match="must be 1, 2"):
         open_database(f"sqlite:///{tmp_path}/plain.db", gap)
+
+
+def test_whoever_reads_sees_one_state(url: str) -> None:
+    database = open_database(url, STATEMENTS)
+    try:
+        with database.reading() as reading:
+            assert reading.run("all") == []
+            with database.transaction() as writing:
+                writing.run("add", id="a", said="later")
+            assert reading.run("all") == []
+        with database.reading() as reading:
+            assert len(reading.run("all")) == 1
+    finally:
+        database.close()

@@ -6,6 +6,7 @@ import struct
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
+from typing import cast
 from uuid import UUID
 
 import msgspec
@@ -169,7 +170,7 @@ def deep(levels):
         ({"f": {"g": len}}, "f.g", "builtin"),
         ({"t": timedelta(1)}, "t", "timedelta"),
         ({"d": Decimal("NaN")}, "d", "Decimal"),
-        ({"p": Point(1, float("nan"))}, "p.y", "nan"),
+        ({"p": Point(1, cast("Decimal", float("nan")))}, "p.y", "nan"),
         ({"k": {3: 1}}, "k.3", "member name"),
         ({"a b": [object()]}, "['a b'][0]", "object"),
         (itself(), "a[1].b", "contains itself"),

@@ -5,6 +5,7 @@ A row quotes its sentence with the lines it stands on; the last test reads the d
 
 import re
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.shared_data import shared
 TENANT, USER, CASE, RUN = (str(uuid7()) for _ in range(4))
 BY_USER = Principal(tenant_id=TENANT, user_id=USER)
 BY_SERVICE = Principal(tenant_id=TENANT, service_id="graph-executor")
-ROWS = []
+ROWS: list[Any] = []
 
 
 def row(*lines, says):

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum, IntFlag, StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -21,11 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sameas.identity.canonical import MAX_DEPTH, canonical_json, parse_json
+from sameas.identity.canonical import MAX_DEPTH, canonical_json, parse_json, quick_form
 from sameas.identity.errors import NotCanonical
 from sameas.identity.form import form_of
 from sameas.identity.key import content_key, content_keys, fingerprint, former_fingerprint
-from sameas.identity.quick import quick_form
 from tests.shared_data import shared
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -252,7 +251,7 @@ def test_excluded_fields_do_not_count_whatever_their_type():
     ("value", "message"),
     [
         ({"a": [float("nan")]}, r"a\[0\]: is nan"),
-        ({"a": Charge(object())}, "a.amount: has type object"),
+        ({"a": Charge(cast("int", object()))}, "a.amount: has type object"),
         ({"a": {1: 2}}, "member name of type int"),
         ({"a": "\ud800"}, "a: has a lone surrogate"),
         ({"a": {object}}, r"a.\{\}: has type type"),

@@ -75,7 +75,12 @@ def _first_document(press: sameas.OpenCollection) -> int:
     return int(rows[0][0])
 
 
-def test_a_thing_is_erased_with_the_runs_and_the_index_that_named_it(home: Path) -> None:
+@pytest.mark.parametrize("database", ["", "sqlite:///{home}/all.db"])
+def test_a_thing_is_erased_with_the_runs_and_the_index_that_named_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, database: str
+) -> None:
+    # Results and collections in one file, in which one transaction at a time writes.
+    monkeypatch.setenv("SAMEAS_DATABASE", database.format(home=home))
     with sameas.open_collection("press", ontology=COMPANY) as press:
         press.add(["Ada Byron works for Canary Zellen.", "Weserstahl AG acquired Alster Capital."])
         assert press.query('ASK { ?a rdfs:label "Canary Zellen" }').boolean
@@ -85,5 +90,5 @@ def test_a_thing_is_erased_with_the_runs_and_the_index_that_named_it(home: Path)
         assert press.check() == []
         with pytest.raises(EntityNotFoundError):
             press.erase("Canary Zellen")
-    left = [path for path in (home / "home").rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
+    left = [path for path in home.rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
     assert left == []

@@ -161,7 +161,9 @@ def test_a_models_first_call_goes_a_moment_ahead() -> None:
     first, *others = calls(RunCalls("run"), 3, model="new")
     entered(admission, first, *others)
     assert gone(admission) == [first]
-    assert admission.next(0.1) == Wait(seconds=pytest.approx(HEAD_START - 0.1), reason=None)
+    wait = admission.next(0.1)
+    assert isinstance(wait, Wait)
+    assert (wait.seconds, wait.reason) == (pytest.approx(HEAD_START - 0.1), None)
     assert gone(admission, HEAD_START) == others
     admission.ended(first, error=None, is_answered=True)
     assert admission.known_models == {"new"}
@@ -215,7 +217,8 @@ def test_whatever_happens_everybody_goes_or_leaves_and_nothing_is_left_behind(se
     budget = TokenBudgetService(10**6)
     runs = [RunCalls(f"run {number}", at_once=number or None, budget=budget) for number in range(4)]
     waiting = [Call(chance.choice(runs), tokens=chance.randrange(60), stage="grounding") for _ in range(80)]
-    coming, under_way = list(waiting), []
+    coming = list(waiting)
+    under_way: list[Call] = []
     while coming or under_way or admission.next(now) is not None:
         for call in coming[: chance.randrange(5)]:
             coming.remove(call)

@@ -415,7 +415,7 @@ def test_retry_after_is_obeyed_by_every_run_and_never_early() -> None:
         with pytest.raises(ModelError):
             async with limiter.slot("run", 1):
                 raise error("rate_limited", retry_after=20.0)
-        return await asyncio.gather(call(limiter, run="a"), call(limiter, run="b"))
+        return list(await asyncio.gather(call(limiter, run="a"), call(limiter, run="b")))
 
     for began in run_jumping(go()):
         assert 20 < began <= 22.1
@@ -589,7 +589,7 @@ def test_those_who_waited_for_a_probe_that_failed_wait_for_the_next() -> None:
                 await asyncio.sleep(3)
                 raise error("network")
 
-        return await asyncio.gather(probe(), call(limiter), call(limiter), return_exceptions=True)
+        return list(await asyncio.gather(probe(), call(limiter), call(limiter), return_exceptions=True))
 
     failed, *began = run_jumping(go())
     assert isinstance(failed, ModelError)

@@ -16,7 +16,7 @@ from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
 from sameas.llm.supervisor import RequestSupervisor
-from sameas.llm.timeouts import StageTimedOutError, StageTimeout, StageTimeoutService, within
+from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService, within
 from sameas.llm.tries import Backoff
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
@@ -25,7 +25,7 @@ from tests.unit.extraction.clock import run_jumping
 
 from .calls import ScriptedModel, answer, error, limiter_here, question
 
-STAGE = "entity_extraction"
+STAGE: StageName = "entity_extraction"
 # Three words and an empty schema go in, at most ten tokens come out.
 AT_MOST = 14
 
@@ -407,6 +407,53 @@ def test_a_server_that_is_down_for_a_while_costs_no_call(seconds: int, at_once: 
     assert len(run_jumping(go())) == 44
 
 
+def test_a_server_that_is_too_busy_for_one_call_in_three_costs_no_call() -> None:
+    chance = Random(5)
+
+    async def serve() -> Reply:
+        await asyncio.sleep(0.5)
+        if chance.random() < 1 / 3:
+            raise error("overloaded")
+        return answer()
+
+    async def go() -> list[Reply]:
+        asking = supervisor(ScriptedModel([serve]), limiter_here(circuit=CircuitSettings()), at_once=5)
+        return await asyncio.gather(*(asking.ask(STAGE, question(f"number {number}")) for number in range(200)))
+
+    assert len(run_jumping(go())) == 200
+
+
+def test_waiting_for_a_server_that_is_too_busy_is_no_work_of_the_stage() -> None:
+    async def go() -> float:
+        patient = limiter_here(circuit=CircuitSettings(failures_to_open=100))
+        asking = supervisor(ScriptedModel([*[error("overloaded")] * 8, answer()]), patient)
+        limits = StageTimeout(4_000, 5_000)
+        await within("entity_extraction", lambda: asking.ask(STAGE, question()), limits=limits, on_soft=lambda: None)
+        return now()
+
+    assert run_jumping(go()) > 20
+
+
+def test_a_call_that_a_server_is_always_too_busy_for_fails_in_the_end() -> None:
+    model = ScriptedModel([])
+
+    async def ask(asked: Ask) -> Reply:
+        model.calls += asked.messages[0].content == "number 3"
+        await asyncio.sleep(0.5)
+        if asked.messages[0].content == "number 3":
+            raise error("overloaded")
+        return answer()
+
+    async def go() -> list[Any]:
+        asking = supervisor(model, unserved_retries=4, at_once=2)
+        asks = (asking.ask(STAGE, question(f"number {number}")) for number in range(100))
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    model.ask = ask  # type: ignore[method-assign, assignment]
+    assert [type(reply) for reply in run_jumping(go())].count(ModelError) == 1
+    assert model.calls == 5
+
+
 def test_a_question_that_alone_always_fails_is_given_up_after_its_retries() -> None:
     model = ScriptedModel([])
 
@@ -423,7 +470,7 @@ def test_a_question_that_alone_always_fails_is_given_up_after_its_retries() -> N
             raise error("server")
         return answer()
 
-    model.ask = ask  # type: ignore[method-assign]
+    model.ask = ask  # type: ignore[method-assign, assignment]
     failed, replies = run_jumping(go())
     assert failed == 3
     assert [type(reply) for reply in replies].count(ModelError) == 1
@@ -640,7 +687,7 @@ def test_a_former_name_still_works_and_warns() -> None:
 
 
 @pytest.mark.parametrize("words", [{"retries": -1}, {"unserved_retries": -1}])
-def test_settings_that_make_no_sense_are_refused(words: dict[str, int]) -> None:
+def test_settings_that_make_no_sense_are_refused(words: dict[str, Any]) -> None:
     async def go() -> None:
         supervisor(ScriptedModel([answer()]), **words)
 

@@ -234,7 +234,7 @@ def test_a_warning_is_told_where_the_work_was_given_and_its_timer_keeps_nothing_
     timers = run_jumping(go())
     assert warned == ["somebody"]
     assert timers
-    assert all(about not in timer._context for timer in timers)
+    assert all(about not in timer._context for timer in timers)  # type: ignore[attr-defined]
 
 
 async def timed(work: Callable[[], Awaitable[object]]) -> None:

@@ -442,5 +442,5 @@ async def test_processor_for_tasks(backend):
         assert (await processor.process({"id": 1, "sent_at": 2})).was_replay
         assert [record.result for record in await processor.process_many([{"id": 1}, {"id": 2}])] == [1, 2]
     assert len(seen) == 2
-    async with AsyncEngine(AsyncStore(backend)) as engine:
+    async with AsyncEngine(AsyncStore(MemoryBackend())) as engine:
         assert await engine.run(lambda ctx: 1, scope="s", key="k") == 1

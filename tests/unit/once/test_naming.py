@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from sameas import Engine, IdempotentProcessor, open_store
-from sameas.once.naming import scope_of
+from sameas.once.decorator import scope_of
 from sameas.once.store import Query
 
 PROGRAM = """

@@ -94,7 +94,7 @@ class Exact(datetime):
     def __eq__(self, other):
         return isinstance(other, Exact)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_number_in_a_text_brings_the_dates_of_the_classes_in_focus() -> None:
         properties=tuple(
             OntologyProperty(
                 iri=f"a:{name}",
-                kind="data",
+                kind="datatype",
                 labels=(Text(name),),
                 domain=(("a:Ship",),),
                 range=((f"http://www.w3.org/2001/XMLSchema#{kind}",),),

@@ -11,6 +11,9 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
+from sameas.collections.collection import Source, text_digest
+from sameas.collections.exports import EXPORT_FORMATS
+from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.questions.desk import QuestionDesk
 from sameas.questions.errors import QueryError, QueryLimitError
 from sameas.questions.limits import QueryLimits
@@ -71,6 +74,19 @@ def test_a_name_of_a_document_comes_and_goes_in_the_index_too(desk: QuestionDesk
     assert names(desk, called) == ["copy.txt", "one.txt", "three.txt", "two.txt"]
     writer.collection.remove_name("three.txt")
     assert names(desk, called) == ["copy.txt", "one.txt", "two.txt"]
+
+
+@pytest.mark.parametrize("name", ["http://[::1", "http://a/%zz", "http://a/\ue000", "urn:a:[b]"])
+def test_a_document_whose_name_only_looks_like_an_address_spoils_nothing(
+    desk: QuestionDesk, writer: Writer, name: str
+) -> None:
+    writer.collection.put_document(Source(name=name), digest=text_digest(name), said=KnowledgeGraph())
+    (row,) = desk.query(
+        "SELECT ?name { ?d rdfs:label ?name FILTER(STRENDS(STR(?d), '" + text_digest(name) + "')) }"
+    ).bindings()
+    assert row["name"]["value"] == name
+    for to in EXPORT_FORMATS:
+        writer.collection.export(io.BytesIO(), to=to)
 
 
 def test_an_index_that_followed_equals_one_that_was_made_anew(

@@ -20,10 +20,9 @@ from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.server.app import App
 from sameas.server.authentication import Entry, open_entry
-from sameas.server.http.protocol import BoundedHeads, messages_within
 from sameas.server.logs import RequestLog
 from sameas.server.runs.models import Models, ModelWish
-from sameas.server.serving import Server
+from sameas.server.serving import BoundedHeads, Server, messages_within
 from sameas.settings import Settings
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "src" / "sameas" / "example"

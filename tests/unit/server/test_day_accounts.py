@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sameas import AsyncEngine, open_async_store
 from sameas.server.problems import Problem
 from sameas.server.runs.day_accounts import DayAccounts, Spent
-from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.broadcast import AppendLog
 
 pytestmark = pytest.mark.anyio
 MIDDAY = 20_000 * 86_400 + 43_200.0

@@ -5,8 +5,8 @@ import pytest
 from sameas.once.errors import StoreUnavailable
 from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import Identity
-from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Counted, HourlyCounts
-from sameas.server.runs.replay_advice import advise
+from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Counted, HourlyCounts, advise
+from tests.unit.server.house import REQUEST, running
 
 NOON = 1_000_000 * HOUR
 
@@ -74,6 +74,17 @@ def test_pruned_records_are_counted_for_the_service_as_a_whole(tmp_path):
     counts.on(Removed("expired", 7))
     assert [row.pruned for row in counts.read(WHOLE, hours=1)] == [7]
     assert counts.read("one", hours=1) == []
+    counts.close()
+
+
+def test_a_service_that_stops_writes_down_what_it_counted_last(tmp_path):
+    with running(tmp_path) as service:
+        headers = {"Idempotency-Key": "order-1"}
+        for _ in range(2):
+            assert service.client.post("/api/v1/extract", json=REQUEST, headers=headers).status_code == 200
+    counts = HourlyCounts(f"sqlite:///{tmp_path}/counts.db")
+    (found,) = [row for row in counts.read("", hours=2) if row.scope == "extract"]
+    assert (found.calls, found.hits) == (2, 1)
     counts.close()
 
 

@@ -9,9 +9,8 @@ import pytest
 from sameas.extraction.events.bus import Backpressure, Bus
 from sameas.extraction.events.events import EntityFound, ExtractionCompleted, ExtractionStarted, StageStarted, Summary
 from sameas.extraction.events.journal import FileJournal
-from sameas.server.streams.hub import Hub
+from sameas.server.streams.hub import Hub, Subscriber
 from sameas.server.streams.lines import Tail, line_of_event
-from sameas.server.streams.subscriber import Subscriber
 
 pytestmark = pytest.mark.anyio
 KEY = "sha256-" + "a" * 64

@@ -24,3 +24,26 @@ def test_a_line_names_key_trace_invocation_and_tenant_and_no_text(tmp_path):
     assert len({line["invocationId"] for line in lines}) == len(lines)
     assert again.headers["x-trace-id"] == trace
     assert b"secret" not in log.getvalue()
+
+
+def test_a_refusal_names_its_trace_like_every_other_answer(tmp_path):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    sent = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+    with running(tmp_path) as service:
+        log = io.BytesIO()
+        service.app._gate._log._to, service.app._gate._log._enabled = log, True
+        answers = [
+            service.client.request(method, path, headers={**sent, **more})
+            for method, path, more in (
+                ("GET", "/nowhere", {}),
+                ("PATCH", "/api/v1/runs", {}),
+                ("GET", "/api/v1/runs", {"Host": "elsewhere.example"}),
+                ("GET", "/api/v1/runs", {"X-Tenant-ID": "another"}),
+                ("GET", "/health/live", {}),
+            )
+        ]
+        lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [answer.status_code for answer in answers] == [404, 405, 400, 403, 200]
+    assert [answer.headers.get("x-trace-id") for answer in answers] == [trace] * 5
+    assert [line["traceId"] for line in lines] == [trace] * 5
+    assert len({line["invocationId"] for line in lines}) == 5

@@ -7,7 +7,7 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
-from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.broadcast import AppendLog
 from sameas.server.tenants.ontologies import ContentGone, Ontologies
 from tests.unit.server.house import TURTLE
 

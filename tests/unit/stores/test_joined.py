@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 
 import pytest
 import sqlalchemy
@@ -9,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 
-from sameas import AsyncEngine, Engine, StoreUnavailable, open_async_store, open_store
+from sameas import AsyncEngine, Engine, InProgress, open_async_store, open_store
 from sameas.once.errors import TransactionEnded, TransactionRefused
 
 
@@ -126,12 +127,66 @@ def test_tasks_are_told_so_too(path):
     assert effects(path) == ["once"]
 
 
-def test_a_file_that_another_transaction_holds_gives_no_error_of_the_driver(engine, path):
-    holder, caller = sqlite3.connect(path), sqlite3.connect(path, timeout=0)
+@pytest.mark.parametrize("options", [{"on_busy": "refuse"}, {"wait_for": 0.1}])
+def test_who_does_not_wait_long_is_refused_while_another_transaction_holds_the_file(engine, path, options):
+    # The caller's own connection would wait for a minute, and then call it an error of the database.
+    holder, caller = sqlite3.connect(path), sqlite3.connect(path, timeout=60)
     holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreUnavailable, match="locked"):
-        engine.run(never, scope="s", key="k", connection=caller)
+    with pytest.raises(InProgress):
+        engine.run(never, scope="s", key="k", connection=caller, **options)
+    assert caller.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
     holder.rollback()
-    assert engine.run(lambda ctx: "done", scope="s", key="k", connection=caller) == "done"
+    assert engine.run(lambda ctx: "done", scope="s", key="k", connection=caller, **options) == "done"
+    assert caller.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
+    for connection in (holder, caller):
+        connection.close()
+
+
+def test_a_task_that_does_not_wait_is_refused_while_another_transaction_holds_the_file(path):
+    open_store(f"sqlite:///{path}").close()
+    holder = sqlite3.connect(path)
+    holder.execute("BEGIN IMMEDIATE")
+
+    async def main():
+        engine = AsyncEngine(open_async_store(f"sqlite:///{path}"))
+        database = create_async_engine(f"sqlite+aiosqlite:///{path}", connect_args={"timeout": 60})
+        async with database.connect() as connection:
+            with pytest.raises(InProgress):
+                await engine.run(never, scope="s", key="k", connection=connection, on_busy="refuse")
+            holder.rollback()
+            assert await engine.run(lambda ctx: "done", scope="s", key="k", connection=connection) == "done"
+        await database.dispose()
+        await engine.close()
+
+    asyncio.run(main())
     holder.close()
-    caller.close()
+
+
+def test_who_waits_does_so_beyond_the_bound_of_the_callers_connection(engine, path):
+    holder = sqlite3.connect(path, check_same_thread=False)
+    caller = sqlite3.connect(path, timeout=0)
+    holder.execute("BEGIN IMMEDIATE")
+    letting_go = threading.Timer(0.1, holder.rollback)
+    letting_go.start()
+    assert engine.run(lambda ctx: "done", scope="s", key="k", connection=caller) == "done"
+    letting_go.join()
+    for connection in (holder, caller):
+        connection.close()
+
+
+def test_rows_and_texts_that_the_caller_has_made_into_something_else_are_read_as_they_are(engine, path):
+    connection = sqlite3.connect(path)
+    connection.row_factory = lambda cursor, row: {"row": row}
+    connection.text_factory = bytes
+    assert engine.run(lambda ctx: "done", scope="s", key="k", connection=connection) == "done"
+    connection.commit()
+    assert engine.run(never, scope="s", key="k", connection=connection) == "done"
+    assert connection.execute("SELECT 'text'").fetchone() == {"row": (b"text",)}
+    connection.close()
+
+
+def test_a_cursor_is_refused_as_no_connection(engine, path):
+    connection = sqlite3.connect(path)
+    with pytest.raises(TransactionRefused, match="is a Cursor"):
+        engine.run(never, scope="s", key="k", connection=connection.cursor())
+    connection.close()

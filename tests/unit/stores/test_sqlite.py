@@ -419,3 +419,12 @@ def test_results_and_forgets_wait_for_the_disk_and_claims_do_not(engine, monkeyp
     with pytest.raises(RuntimeError):
         engine.run(lambda ctx: (_ for _ in ()).throw(RuntimeError), scope="s", key="k")
     assert seen[4:] == [normal, normal]
+
+
+def test_a_file_that_another_transaction_holds_can_be_opened_and_read(engine, path):
+    assert engine.run(lambda ctx: "done", scope="s", key="k") == "done"
+    holder = sqlite3.connect(path)
+    holder.execute("BEGIN IMMEDIATE")
+    with Engine(open_store(f"sqlite:///{path}", busy_timeout=0.05)) as second:
+        assert second.run(lambda ctx: "again", scope="s", key="k") == "done"
+    holder.close()

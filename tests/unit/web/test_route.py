@@ -123,13 +123,16 @@ class Both(HTTPEndpoint):
     async def put(self, request): ...
 
 
+async def nothing(scope, receive, send): ...
+
+
 APP = Starlette(
     routes=[
         Route("/orders", create, methods=["POST"]),
         Route("/orders/{id:int}/pay", plain, methods=["POST"]),
         Route("/both", Both),
         Mount("/sub/{name}", routes=[Route("/orders/{id}", create, methods=["POST"])]),
-        Mount("/other", app=lambda scope, receive, send: None),
+        Mount("/other", app=nothing),
         Host("api.example.org", Router([Route("/hosted", create, methods=["POST"])])),
     ]
 )

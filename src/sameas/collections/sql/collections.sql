@@ -508,13 +508,17 @@ FROM sameas_collections WHERE number = :collection
 -- purpose: the ontology of one.
 SELECT ontology, salt, ontology_source FROM sameas_collections WHERE number = :collection
 
+-- name: is_collection
+-- purpose: whether a number still stands for a collection; SQLite gives it to another one afterwards.
+SELECT 1 FROM sameas_collections WHERE number = :collection AND collection_id = :id
+
 -- name: remove_collection
 -- purpose: the row of a collection; its members go with it.
 DELETE FROM sameas_collections WHERE number = :collection
 
 -- name: lock_collection
 -- purpose: let nobody else write to it until the transaction ends.
-UPDATE sameas_collections SET next_id = next_id WHERE number = :collection
+UPDATE sameas_collections SET next_id = next_id WHERE number = :collection AND collection_id = :id
 RETURNING revision, next_id
 
 -- name: advance

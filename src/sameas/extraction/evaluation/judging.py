@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d+")
 _AGAINST = frozenset({"negation", "hedge", "question", "conditional", "former", "replaced", "quote", "nofact"})
 
 
-class StatedFact(msgspec.Struct, frozen=True):
+class JudgedFact(msgspec.Struct, frozen=True):
     """A fact that was stated: how sure, whether it is right, and whether it stands where nothing is asserted."""
 
     fact: Fact
@@ -42,7 +42,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     domain: str
     document: GoldDocument
-    stated: tuple[StatedFact, ...]
+    stated: tuple[JudgedFact, ...]
 
     @property
     def missed(self) -> int:
@@ -54,7 +54,7 @@ def judge(domain: str, document: GoldDocument, graph: Graph, *, min_confidence: 
     gold = {_key(*triple) for triple in document.triples}
     text = normalize_text(document.text)
     silent = [*_silent_sentences(document, text)] if _AGAINST & set(document.kind) else []
-    best: dict[Fact, StatedFact] = {}
+    best: dict[Fact, JudgedFact] = {}
     for fact, relation in _facts(graph):
         if relation.confidence < min_confidence:
             continue
@@ -65,7 +65,7 @@ def judge(domain: str, document: GoldDocument, graph: Graph, *, min_confidence: 
         )
         known = best.get(key)
         if known is None or relation.confidence > known.confidence:
-            best[key] = StatedFact(fact, relation.confidence, is_right, against)
+            best[key] = JudgedFact(fact, relation.confidence, is_right, against)
     return Judged(domain, document, tuple(best[key] for key in sorted(best)))
 
 

@@ -1,1 +1,4 @@
-"""What a run reports while it works: the events, their journal, and the bus that carries them."""
+"""What a run reports while it works: the events, their journal, and the bus that carries them.
+
+From outside: `events`, `journal`, `bus`.
+"""

@@ -1,7 +1,7 @@
-"""What a run tells while it works: seventeen events, numbered without gaps in the order they happened.
+"""What a run reports while it works: seventeen events, numbered without gaps in the order in which they happened.
 
-Rule: an event is frozen when it is made; its JSON form is camelCase, as in source document 001. What concerns
-one subscriber only (a backpressure_warning, a cache_hit after the run) has no sequence number.
+Rule: an event is frozen; its JSON form is camelCase, as in source document 001. An event for one subscriber only (a
+backpressure_warning, a cache_hit after the run) has no sequence number.
 """
 
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -12,7 +12,7 @@ EventClass: TypeAlias = Literal["lifecycle", "stage", "progress", "discovery", "
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="type"):
-    """What every event has: ids, the time in milliseconds since 1970, its number, and the run's progress
+    """The fields of every event: ids, the time in milliseconds since 1970, its number, and the progress of the run
     from 0 to 1.
     """
 
@@ -127,9 +127,10 @@ class RelationFound(Event, frozen=True, kw_only=True, rename="camel", tag="relat
     confidence: float
 
 
-class RateLimited(Event, frozen=True, kw_only=True, rename="camel", tag="rate_limited"):
+class RateLimited(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="rate_limited"):
     wait_ms: int
     reason: Literal["tokens", "requests", "concurrent", "server"]
+    asked_by_server: bool = False
 
 
 class BudgetWarning(Event, frozen=True, kw_only=True, rename="camel", tag="budget_warning"):
@@ -192,17 +193,17 @@ _decoder: msgspec.json.Decoder[ProgressEvent] = msgspec.json.Decoder(ProgressEve
 
 
 def decode_event(line: bytes | str) -> ProgressEvent:
-    """The event of a line of JSON."""
+    """Decode the event in a line of JSON."""
     return _decoder.decode(line)
 
 
 def is_droppable(event: Event) -> bool:
-    """Whether a subscriber that fell behind may miss it; lifecycle and stage events never are."""
+    """Whether a subscriber that fell behind may miss it; lifecycle and stage events are never dropped."""
     return event.event_class not in ("lifecycle", "stage", "subscriber")
 
 
 def is_sampled(event: Event) -> bool:
-    """Whether only some are kept while a subscriber is behind."""
+    """Whether only a sample of such events is kept while a subscriber is behind."""
     return event.event_class in ("progress", "discovery")
 
 

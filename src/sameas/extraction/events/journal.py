@@ -1,7 +1,6 @@
-"""The journal of a run: one event a line, appended as it happens; an event's number is its line number, from
-1.
+"""The journal of a run: one event a line, appended as it happens. The number of an event is its line number, from 1.
 
-Rule: a line counts when its newline is there. On reopening, a torn last line is cut off, so that a number is
+Rule: a line counts once its newline is there. On reopening, a torn last line is cut off, so that a number is
 never used twice and none is missing. Events are flushed to the operating system one by one; lifecycle events
 and the ends of stages are also forced to the disk. A stage that begins has nothing to lose yet.
 """
@@ -24,7 +23,7 @@ class Journal(Protocol):
 
     @property
     def length(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         ...
 
     def append(self, event: Event) -> None: ...
@@ -63,7 +62,7 @@ class MemoryJournal:
 
 
 class NoJournal:
-    """Counts events and keeps none, for runs that nobody will ask about; who comes late hears from now on."""
+    """Counts events and keeps none, for runs that nobody will ask about; a late subscriber hears only new events."""
 
     def __init__(self) -> None:
         self._length = 0
@@ -84,10 +83,13 @@ class NoJournal:
 
 
 class FileJournal:
-    """`events.jsonl` of a run's folder. Only one process writes; any may read."""
+    """`events.jsonl` of a run's folder. Only one process writes; any may read. Without `forced` nothing is forced to
+    the disk: the journal is told elsewhere.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, forced: bool = True) -> None:
         self._path = path
+        self._forced = forced
         self._lock = threading.Lock()
         self._length = _repair(path)
         self._file: BinaryIO | None = None
@@ -107,7 +109,7 @@ class FileJournal:
                 # The next line begins at the start of one.
                 self._file.truncate(self._file.tell() - written)
                 raise OSError(f"the journal {self._path.name} took only part of a line: is the disk full?")
-            if not is_droppable(event) and not isinstance(event, StageStarted):
+            if self._forced and not is_droppable(event) and not isinstance(event, StageStarted):
                 os.fsync(self._file.fileno())
             self._length += 1
 
@@ -171,7 +173,7 @@ class JournalLine(NamedTuple):
 
 
 class JournalTail:
-    """A place in a journal. Blocking, and quick: what is read was written a moment ago."""
+    """A reader that follows a journal. Blocking, but quick: what it reads was written a moment ago."""
 
     def __init__(self, path: Path, *, after: int = 0) -> None:
         self._path = path
@@ -186,18 +188,18 @@ class JournalTail:
         return max(self._after, self._number)
 
     def read(self) -> list[Event]:
-        """The events since the last time, in order; none while there is no journal."""
+        """The events since the last call, in order; none while there is no journal."""
         return [decode_event(line.data) for line in self.lines()]
 
     def skip(self) -> JournalLine | None:
-        """Go to the end of what is there; gives the last event."""
+        """Skip to the present end; returns the last event."""
         last = None
         while lines := self.lines(at_most=_SKIPPED):
             last = lines[-1]
         return last
 
     def lines(self, *, at_most: int | None = None) -> list[JournalLine]:
-        """The next events, all or about `at_most` bytes of them; none where nothing was added."""
+        """The next events, all or about `at_most` bytes of them; none if nothing was added."""
         try:
             about = self._path.stat()
         except FileNotFoundError:

@@ -1,1 +1,5 @@
-"""The contract of everything that finds things in text, and those who keep it: reader, lexicon, learned, prompted."""
+"""What finds mentions and claims in a chunk: the contract, and reader, lexicon, learned and prompted, which fulfil it.
+
+From outside: `contract`, `deferred`, `confidence`, `trust`, `embedded`, `suggestions`, `learned`, `learning`,
+`prompted`, `reader`, `spacy_names`.
+"""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sameas.stores.wal import open_sqlite
+from sameas.stores.sqlite_file import open_sqlite
 
 # Each run has a few of them.
 _CACHE_KIB = 512

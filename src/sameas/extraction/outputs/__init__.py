@@ -1,10 +1,8 @@
 """Graphs to files: Turtle, JSON-LD, N-Quads, GraphML, CSV, Cypher and JSON."""
 
-from sameas.extraction.outputs.about import write_about
-from sameas.extraction.outputs.context import DEFAULT_BASE, OutputContext, Writable, document_iri
+from sameas.extraction.outputs.context import DEFAULT_BASE, OutputContext, Writable, document_iri, write_about
 from sameas.extraction.outputs.document import write_entities, write_json, write_rejected, write_relations
-from sameas.extraction.outputs.formats import FORMATS, MEDIA_TYPES, OutputFormat, render, write_graph
-from sameas.extraction.outputs.spooled import SpooledOutputs
+from sameas.extraction.outputs.formats import FORMATS, MEDIA_TYPES, OutputFormat, SpooledOutputs, render, write_graph
 
 __all__ = [
     "DEFAULT_BASE",

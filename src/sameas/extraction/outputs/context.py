@@ -1,17 +1,21 @@
-"""What an output says besides the graph: where IRIs begin, which document, which ontology, who extracted.
+"""What an output says besides the graph: where IRIs begin, which document, which ontology, which extractor.
 
-Rule: without `sources`, `times` and `places` no time and no machine is named, so that equal work gives equal bytes: so
-it is in the files of a run. They are what one caller knows of the document, said when the graph is given to them.
+Rule: without `sources`, `times` and `places` no time and no machine is named, so that equal work gives equal bytes. The
+files of a run are written so. What one caller knows of the document is added as plain statements, without a library,
+when the graph is given to that caller: a replay must not take longer for it.
 """
 
 import hashlib
 import re
-from typing import Protocol
+from collections.abc import Iterator
+from itertools import chain
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 from urllib.parse import quote
 
 import msgspec
 
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource, TextPlace
+from sameas.extraction.graph.model import Graph
+from sameas.extraction.text.document import DocumentPlaces, DocumentSource, TextPlace, is_iri
 
 
 class Writable(Protocol):
@@ -21,8 +25,6 @@ class Writable(Protocol):
 
 
 _LOCAL = re.compile(r"[^/#:]+\Z")
-_FORBIDDEN = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+\Z")
 DEFAULT_BASE = "urn:sameas:"
 _NOWHERE = TextPlace()
 
@@ -45,7 +47,7 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     extractor_version: str = ""
 
     def __post_init__(self) -> None:
-        if _FORBIDDEN.search(self.base) or not _ABSOLUTE.match(self.base) or self.base[-1] not in "/#:":
+        if not is_iri(self.base) or self.base[-1] not in "/#:" or len(self.base) <= self.base.index(":") + 1:
             raise ValueError(f"the base {self.base!r} is not an absolute IRI that ends with '/', '#' or ':'")
 
     def entity(self, entity_id: str) -> str:
@@ -101,3 +103,81 @@ def local_name(iri: str) -> str:
     """The last part of an IRI, for people."""
     match = _LOCAL.search(iri)
     return match[0] if match else iri
+
+
+Kind: TypeAlias = Literal["iri", "text", "nonNegativeInteger", "dateTime"]
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_UNSAFE = re.compile('[\\\\"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+
+
+class DocumentStatement(NamedTuple):
+    """A statement about the document: the predicate is a prefix and a name, the value an IRI or a literal."""
+
+    subject: str
+    predicate: str
+    value: str
+    kind: Kind = "text"
+
+
+def about_document(graph: Graph, context: OutputContext) -> Iterator[DocumentStatement]:
+    """What the caller knows of the document, always in the same order."""
+    for source in context.sources:
+        yield from _source(source, context)
+    if context.times is not None:
+        for term, moment in zip(("startedAtTime", "endedAtTime"), context.times, strict=True):
+            if moment:
+                yield DocumentStatement(context.run, f"prov:{term}", moment, "dateTime")
+    if context.places is not None:
+        yield from _places(graph, context)
+
+
+def write_about(graph: Graph, target: Writable, *, context: OutputContext) -> None:
+    """The statements as Turtle, after a head that declares the prefixes."""
+    for one in about_document(graph, context):
+        target.write(f"<{one.subject}> {one.predicate} {_written(one)} .\n".encode())
+
+
+def _source(source: DocumentSource, context: OutputContext) -> Iterator[DocumentStatement]:
+    node = context.made("source", context.document, source.name, source.location)
+    yield DocumentStatement(context.document, "prov:wasDerivedFrom", node, "iri")
+    if source.title:
+        yield DocumentStatement(context.document, "dcterms:title", source.title)
+    yield DocumentStatement(node, "rdf:type", "http://www.w3.org/ns/prov#Entity", "iri")
+    if source.name:
+        yield DocumentStatement(node, "rdfs:label", source.name)
+    if source.location:
+        yield DocumentStatement(node, "prov:atLocation", source.location, "iri")
+    if source.media_type:
+        yield DocumentStatement(node, "dcterms:format", source.media_type)
+    if source.size is not None:
+        yield DocumentStatement(node, "dcterms:extent", str(source.size), "nonNegativeInteger")
+    if source.modified_at:
+        yield DocumentStatement(node, "dcterms:modified", source.modified_at, "dateTime")
+
+
+def _places(graph: Graph, context: OutputContext) -> Iterator[DocumentStatement]:
+    mentions = (mention for entity in graph.entities for mention in entity.mentions)
+    evidence = (each for relation in graph.relations for each in relation.evidence)
+    described: set[tuple[int, int]] = set()
+    for one in chain(mentions, evidence):
+        # Several things can rest on the same characters.
+        if (one.start, one.end) in described:
+            continue
+        described.add((one.start, one.end))
+        target = context.made("target", context.document, str(one.start), str(one.end))
+        for unit, number in context.place(one.start, one.end)._asdict().items():
+            if number is not None:
+                yield DocumentStatement(target, f"sameas:{unit}", str(number), "nonNegativeInteger")
+
+
+def _written(one: DocumentStatement) -> str:
+    if one.kind == "iri":
+        return f"<{one.value}>"
+    quoted = f'"{_UNSAFE.sub(_escape, one.value)}"'
+    return quoted if one.kind == "text" else f"{quoted}^^xsd:{one.kind}"
+
+
+def _escape(match: re.Match[str]) -> str:
+    sign = match[0]
+    code = 0xFFFD if "\ud800" <= sign <= "\udfff" else ord(sign)
+    return _ESCAPES.get(sign) or f"\\u{code:04X}"

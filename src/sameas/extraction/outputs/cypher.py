@@ -17,7 +17,7 @@ _NOT_NAME = re.compile(r"[^0-9A-Za-z_]+")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNSAFE = re.compile("[\\\\'\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
-# What MERGE looks up, and what people look for.
+# The properties that MERGE and people look for.
 CONSTRAINTS = tuple(
     f"CREATE CONSTRAINT sameas_{label.lower()} IF NOT EXISTS FOR (n:`{label}`) REQUIRE n.{field} IS UNIQUE"
     for label, field in (
@@ -80,7 +80,7 @@ def _document(context: OutputContext) -> Iterator[str]:
 def _entity(entity: Entity, context: OutputContext) -> Iterator[str]:
     node = f"(n:`Entity` {{iri: {_text(context.entity(entity.id))}}})"
     name = _text(entity.name)
-    # Of several names the first in order, whichever document was loaded first.
+    # Of several names the first in order, no matter which document was loaded first.
     yield f"MERGE {node} SET n.name = CASE WHEN n.name IS NULL OR n.name > {name} THEN {name} ELSE n.name END"
     labels = "".join(f":`{label}`" for label in sorted({cypher_name(iri) for iri in entity.types}))
     if labels:

@@ -1,9 +1,11 @@
-"""The formats a graph can be written in, by the names that people type."""
+"""The formats that a graph can be written in, by the names that people type, and a place for what was written."""
 
 import io
-from collections.abc import Mapping
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import IO, Literal, Protocol, TypeAlias, get_args
 
 from sameas.extraction.graph.model import Graph
 from sameas.extraction.outputs.context import OutputContext, Writable
@@ -58,3 +60,49 @@ def write_graph(graph: Graph, target: Writable, *, to: OutputFormat, context: Ou
     if writer is None:
         raise ValueError(f"{to!r} is not a format; the formats are {', '.join(FORMATS)}")
     writer(graph, target, context=context)
+
+
+_IN_MEMORY = 512 * 1024
+_BLOCK = 1 << 16
+
+
+class SpooledOutputs(Mapping[OutputFormat, bytes]):
+    """The outputs of a run, by format. Large ones lie in files without a name, which vanish with this object.
+
+    Reading a value brings it into memory whole; `copy` passes it on in pieces.
+    """
+
+    def __init__(self, *, in_memory: int = _IN_MEMORY) -> None:
+        self._in_memory = max(1, in_memory)
+        self._files: dict[OutputFormat, IO[bytes]] = {}
+
+    def add(self, name: OutputFormat) -> Writable:
+        """The file to write this format to."""
+        # It lives as long as this object, which may end anywhere.
+        file = tempfile.SpooledTemporaryFile(self._in_memory, prefix="sameas-output-")  # noqa: SIM115
+        weakref.finalize(self, file.close)
+        self._files[name] = file
+        return file
+
+    def copy(self, name: OutputFormat, target: Writable) -> None:
+        for block in self._blocks(name):
+            target.write(block)
+
+    def __getitem__(self, name: OutputFormat) -> bytes:
+        return b"".join(self._blocks(name))
+
+    def __contains__(self, name: object) -> bool:
+        # The mapping's own way to look would read the file.
+        return name in self._files
+
+    def __iter__(self) -> Iterator[OutputFormat]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def _blocks(self, name: OutputFormat) -> Iterator[bytes]:
+        file = self._files[name]
+        file.seek(0)
+        while block := file.read(_BLOCK):
+            yield block

@@ -6,15 +6,14 @@ escaped by the serialiser; an IRI that is not one is an error, never written. A 
 that it can be added to what a run has written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from sameas.extraction.graph.model import Entity, Evidence, Graph, Relation
 from sameas.extraction.graph.scratch import Seen
-from sameas.extraction.outputs.about import about_document, write_about
-from sameas.extraction.outputs.context import OutputContext, Writable
+from sameas.extraction.outputs.context import OutputContext, Writable, about_document, write_about
 from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
 
 if TYPE_CHECKING:
@@ -64,13 +63,16 @@ def write_nquads(graph: Graph, target: Writable, *, context: OutputContext) -> N
 
 
 class _Terms(Protocol):
-    """How terms and statements are made."""
+    """Makes terms and statements."""
 
-    def node(self, iri: str) -> Any: ...
+    def node(self, iri: str, /) -> Any: ...
 
     def literal(self, text: str, datatype: str = "") -> Any: ...
 
-    def statement(self, subject: Any, predicate: Any, value: Any, *graph: Any) -> Any: ...
+    @property
+    def statement(self) -> Callable[..., Any]:
+        """Makes a statement of subject, predicate and value, in a named graph if that follows."""
+        ...
 
 
 class _QuadTerms:
@@ -88,8 +90,8 @@ class _QuadTerms:
 
 
 class _Statements:
-    """Makes the statements of a graph, in their one order. `graph` is where facts are, if they are apart from what is
-    said about them.
+    """The statements of a graph, always in the same order. `graph` is the named graph of the facts, if provenance is
+    kept apart from them.
     """
 
     def __init__(self, context: OutputContext, terms: _Terms, *, graph: str = "") -> None:
@@ -142,7 +144,7 @@ class _Statements:
         self._described = Seen()
 
     def all(self, graph: Graph) -> Iterator[Any]:
-        """All that a run has to say."""
+        """All statements of a run."""
         yield from self._run()
         for entity in graph.entities:
             yield from self._entity(entity)
@@ -150,7 +152,7 @@ class _Statements:
             yield from self._relation(relation)
 
     def about(self, graph: Graph) -> Iterator[Any]:
-        """What the caller knows of the document."""
+        """The statements of what the caller knows of the document."""
         for one in about_document(graph, self._context):
             prefix, _, name = one.predicate.partition(":")
             predicate = self._term(PREFIXES[prefix] + name)

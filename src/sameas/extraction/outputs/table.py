@@ -9,7 +9,7 @@ import csv
 from sameas.extraction.graph.model import Evidence, Graph
 from sameas.extraction.outputs.context import OutputContext, Writable
 
-COLUMNS = (
+COLUMNS: tuple[str, ...] = (
     "kind", "subject", "subject_name", "types", "predicate", "object", "object_name", "value", "datatype", "unit",
     "start", "end", "evidence", "status", "confidence", "document", "page", "paragraph", "location", "size",
     "modified_at",

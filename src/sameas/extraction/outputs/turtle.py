@@ -1,8 +1,8 @@
-"""Turtle, written as text: a run's graph has a dozen statements for each place, and a serialiser's objects cost more
-than what they say.
+"""Turtle, written as text: the graph of a run has a dozen statements for each place, and the objects of a serialiser
+would cost more than the statements.
 
-Rule: the bytes are those of the serialiser of pyoxigraph. What is not plainly a name after a prefix, or a text, is
-written by it, so that it alone escapes, and refuses an IRI that is none.
+Rule: the bytes are those of the serialiser of pyoxigraph. Whatever is not plainly a prefixed name or a text is left to
+that serialiser, which alone escapes, and refuses an invalid IRI.
 """
 
 import re
@@ -24,7 +24,7 @@ Line = tuple[str, str, str]
 
 
 class TurtleTerms:
-    """Terms as Turtle writes them, with these prefixes."""
+    """Terms in Turtle, with these prefixes."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self._prefixes = dict(prefixes)
@@ -82,7 +82,7 @@ class TurtleTerms:
 
 
 def write_lines(lines: Iterable[Line], target: Writable, *, terms: TurtleTerms) -> None:
-    """The head and the statements; what follows on the same subject, or predicate too, is joined to it."""
+    """Write the prefixes and the statements; consecutive ones with the same subject, or predicate, are joined."""
     target.write(terms.head)
     type_ = terms.node(_TYPE)
     pieces: list[str] = []

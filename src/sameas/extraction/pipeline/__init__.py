@@ -1,1 +1,4 @@
-"""From text to graph: seven stages, their settings, checkpoints and outcome."""
+"""From text to graph: seven stages, what drives them, their settings, checkpoints and outcome.
+
+From outside: `pipeline`, `settings`, `run`, `estimate`.
+"""

@@ -1,8 +1,7 @@
-"""From resolved entities and grounded claims to the relations of the graph, each said once with all of its
-evidence.
+"""From resolved entities and grounded claims to the relations of the graph, each stated once with all of its evidence.
 
 Rule: relations and their evidence lie in a scratch database, so that memory does not grow with their number. A relation
-is in memory only while somebody looks at it.
+is in memory only while it is looked at.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from sameas.extraction.graph.model import Claim, Evidence, Rejection, RejectionC
 from sameas.extraction.graph.rejections import Ledger
 from sameas.extraction.graph.resolution import EntitiesThere, Resolution
 from sameas.extraction.graph.scratch import Scratch
-from sameas.extraction.pipeline.stages.grounded import ChunkSupport, Supported
+from sameas.extraction.pipeline.stages import ChunkSupport, Supported
 from sameas.extraction.text.document import Span
 
 _TABLES = (
@@ -34,8 +33,8 @@ _TABLES = (
     """,
     "CREATE INDEX by_relation ON evidence (relation)",
 )
-# Grounded if it is anywhere; as sure as where it is surest. `min` of the two words is `grounded`.
-_SAY = """
+# Grounded if any statement of it is, with the highest confidence of all. `min` of the two words is `grounded`.
+_STATE = """
 INSERT INTO relation VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
     status = min(status, excluded.status),
@@ -65,7 +64,7 @@ class AssembledRelations(Collection[Relation]):
         self.evidence_count = 0
 
     def add(self, stated: Iterable[tuple[Relation, Claim, Evidence]]) -> None:
-        """These relations once more, each on its evidence; the places are those of the text."""
+        """Add relations with their evidence, in the offsets of the text; a relation that is there gets the evidence."""
         heads, places = [], []
         for relation, claim, evidence in stated:
             triple, written = relation.triple, "" if relation.value is None else relation.value.written
@@ -73,7 +72,7 @@ class AssembledRelations(Collection[Relation]):
             subject, target = claim.subject, claim.object
             ends = (subject.start, subject.end, target.start, target.end)
             places.append((evidence.start, evidence.end, evidence.text, *ends, *triple))
-        self._scratch.fill(_SAY, heads)
+        self._scratch.fill(_STATE, heads)
         self._scratch.fill(_SUPPORT, places)
         self.evidence_count += len(places)
 
@@ -90,12 +89,12 @@ class AssembledRelations(Collection[Relation]):
                 subject=subject,
                 predicate=predicate,
                 object=target,
-                # An object has an id; where there is none, it is a value.
+                # An object has an id; without one, it is a value.
                 value=None if target else Value(*literal),
                 evidence=tuple(Evidence(*place) for place in sorted({row[:3] for row in rows})),
                 subject_spans=tuple(Span(*place) for place in sorted({row[3:5] for row in rows})),
                 object_spans=tuple(Span(*place) for place in sorted({row[5:] for row in rows})),
-                # The default itself has to stand there, not its equal, to be left out of the JSON form.
+                # Only the default itself, not an equal object, is left out of the JSON form.
                 **{name: value for name, value in about.items() if value != _DEFAULTS[name]},
             )
 

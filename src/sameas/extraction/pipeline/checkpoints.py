@@ -1,7 +1,7 @@
-"""What is already done of a run, by stage and chunk, so that a crash or an edit costs only what is missing.
+"""What is already done of a run, by stage and chunk, so that after a crash or an edit only the rest is done again.
 
-Rule: a checkpoint is found by a digest of everything that went into it, so it can never be stale, and a wrong
-or damaged one is a miss. A partial result is never kept.
+Rule: a checkpoint is found by a digest of everything that went into it, so it is never stale; a wrong or damaged one is
+a miss. A partial result is never kept.
 """
 
 from collections.abc import Awaitable
@@ -13,11 +13,11 @@ from sameas.once.appended_lines import AppendedLines
 
 
 class Checkpoints(Protocol):
-    """Bytes by stage and digest; a later part keeps them beside the run."""
+    """Bytes by stage and digest."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether asking takes a while, so that it belongs in a thread."""
+        """Whether `load` and `save` may block for long, and so belong in a thread."""
         ...
 
     def load(self, stage: StageName, digest: str) -> bytes | None: ...
@@ -47,7 +47,7 @@ _CHECKPOINT, _CALL = "checkpoint", "call"
 
 
 class Used(NamedTuple):
-    """What a run used; `is_known` is False where nobody wrote it down, as releases before did not."""
+    """What a run used; `is_known` is False if it was not written down, as in earlier releases."""
 
     checkpoints: frozenset[tuple[StageName, str]]
     calls: frozenset[str]
@@ -55,12 +55,12 @@ class Used(NamedTuple):
 
 
 class UseNotes(Protocol):
-    """Told what a run uses, before it does."""
+    """Notes what a run uses, before it is used."""
 
     def begin(self) -> Awaitable[None] | None: ...
 
     def checkpoint(self, stage: StageName, digest: str) -> bool:
-        """Whether it is written down; what is not must not be used."""
+        """Note a checkpoint. Returns False if that failed; then it must not be used."""
         ...
 
     def call(self, key: str) -> Awaitable[None] | None: ...
@@ -69,14 +69,14 @@ class UseNotes(Protocol):
 
 
 class UsedFile:
-    """What one attempt at a run uses. Only one process writes."""
+    """A file with what one attempt at a run uses. Only one process writes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lines: AppendedLines | None = None
 
     def begin(self) -> None:
-        """From now on it is known what the run uses."""
+        """Start noting: from now on it is known what the run uses."""
         if self._lines is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._lines = AppendedLines(self._path)
@@ -94,14 +94,14 @@ class UsedFile:
             self._lines = None
 
     def _note(self, line: str) -> None:
-        # A line that stands there twice harms nothing, and remembering all of them would follow the text's length.
+        # Duplicate lines are harmless; remembering all lines would take memory that grows with the text.
         self.begin()
         assert self._lines is not None
         self._lines.append(line.encode())
 
 
 class NotedCheckpoints:
-    """The checkpoints of a tenant, as one run uses them."""
+    """The checkpoints of a tenant, with a note of each one that a run uses."""
 
     def __init__(self, checkpoints: Checkpoints, used: UseNotes) -> None:
         self._checkpoints = checkpoints
@@ -121,12 +121,12 @@ class NotedCheckpoints:
 
 
 def is_stage(name: str) -> TypeGuard[StageName]:
-    """Whether a stage has this name."""
+    """Whether this is the name of a stage."""
     return name in STAGES
 
 
 def read_used(path: Path) -> Used:
-    """What a run used."""
+    """Read what a run used."""
     checkpoints: set[tuple[StageName, str]] = set()
     calls: set[str] = set()
     try:
@@ -140,6 +140,6 @@ def read_used(path: Path) -> Used:
             case [kind, key] if kind == _CALL:
                 calls.add(key)
             case _:
-                # A line of a process that was killed may be torn, and then what it names was not kept.
+                # A killed process may leave a torn line; what it names was not saved.
                 continue
     return Used(frozenset(checkpoints), frozenset(calls), is_known=True)

@@ -111,6 +111,16 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         total = whole.total
         return msgspec.structs.replace(whole, cost=total.cost, most_cost=total.most_cost)
 
+    @classmethod
+    def together(cls, estimates: Sequence["Estimate"]) -> "Estimate":
+        """That of several documents with one model."""
+        stages: dict[tuple[str, str], StageEstimate] = {}
+        for stage in (stage for estimate in estimates for stage in estimate.stages):
+            key = stage.stage, stage.model
+            stages[key] = stages[key].plus(stage) if key in stages else stage
+        chunks = sum(estimate.chunks for estimate in estimates)
+        return cls.of(estimates[0].model, chunks=chunks, stages=tuple(stages.values()))
+
     @property
     def total(self) -> StageEstimate:
         total = StageEstimate(stage="total")

@@ -14,12 +14,12 @@ from sameas.llm.ledger import RunOutcome, UsageRow, name_outcome
 from sameas.once.errors import StoreError
 
 TIMED_OUT, DEADLINE = "timed_out", "deadline"
-# Limits that every caller sets for itself: where one had to end, another may go on.
+# Limits that every caller sets for itself: another caller may go on.
 _OWN_LIMITS = frozenset({TIMED_OUT, DEADLINE, BudgetSpent.code, RequestTooLarge.code})
 
 
 class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
-    """A stretch of the text that a stage could not do, and why; the next request does it again."""
+    """A stretch of the text that a stage could not do, and why; the next request tries it again."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class MissingChunk(msgspec.Struct, frozen=True, order=True, rename="camel"):
 
     @property
     def is_for_own_limit(self) -> bool:
-        """Whether it is missing for a limit of the one who worked on it."""
+        """Whether it is missing because of a limit that the caller of that run had set."""
         return self.code in _OWN_LIMITS
 
 
@@ -37,7 +37,7 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What was found, how the run ended, and the graph's files."""
 
     found: Graph
-    """The graph as the run left it, too large for memory where the text was long."""
+    """The graph as the run left it; for a long text it is not in memory as a whole."""
     outcome: RunOutcome
     outputs: SpooledOutputs
     chunks: int
@@ -46,7 +46,7 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     duration_ms: int
     missing: tuple[MissingChunk, ...] = ()
     usage: tuple[UsageRow, ...] = ()
-    """What was spent on models in this run, and what the memo of calls saved."""
+    """What this run spent on models, and what the memo of calls saved."""
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
@@ -58,9 +58,9 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def outcome_of(graph: Graph, *, ended_early: bool, usage: tuple[UsageRow, ...] | None = None) -> RunOutcome:
-    """The outcome of a run that has this to show; `usage` is given by a run that asks models.
+    """The outcome of a run that found this graph; `usage` is given by a run that asks models.
 
-    FALLBACK_CACHE: something is missing, and everything that is there was known before, because no call was answered.
+    FALLBACK_CACHE means that something is missing and everything found was known before: no call was answered.
     """
     was_known = usage is not None and not any(one.calls > one.failed for one in usage)
     return name_outcome(
@@ -75,7 +75,7 @@ INTERNAL, INVALID, STORE = "internal_error", "validation_error", "store_error"
 
 
 def failure_code(error: BaseException) -> str:
-    """The error's own code where it has one, such as `auth`; else the kind of error that it is."""
+    """The error's own code, such as `auth`, if it has one; otherwise its kind."""
     code = getattr(error, "code", None)
     if isinstance(code, str) and code:
         return code

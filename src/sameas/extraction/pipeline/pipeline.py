@@ -22,7 +22,7 @@ from sameas.extraction.graph.guard import Guard
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
 from sameas.extraction.pipeline.checkpoints import Checkpoints, NotedCheckpoints, UseNotes
 from sameas.extraction.pipeline.outcome import ExtractionResult, failure_code
-from sameas.extraction.pipeline.run import Part, PipelineRun, RunPlan
+from sameas.extraction.pipeline.run import PipelineRun, RunPart, RunPlan
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
@@ -31,7 +31,7 @@ PIPELINE_VERSION = "6"
 
 
 class Pipeline:
-    """One ontology and one extractor, for any number of texts."""
+    """Extracts from any number of texts with one ontology and one extractor."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Pipeline:
             extractor=plan.extractor.name,
             extractor_version=plan.extractor.version,
         )
-        # A task of its own: whoever cancels this call still gets the run's last event before it returns.
+        # In a task of its own, so that a cancelled call still emits the run's last event before it returns.
         work = asyncio.ensure_future(run.go(text, formats=formats, output=output))
         try:
             await asyncio.wait({work})
@@ -100,7 +100,7 @@ class Pipeline:
         run.bus.close()
         return work.result()
 
-    async def help(self, text: str, part: Part, *, key: str, meter: SpendingMeter, used: UseNotes) -> int:
+    async def help(self, text: str, part: RunPart, *, key: str, meter: SpendingMeter, used: UseNotes) -> int:
         """Leave checkpoints of a part of the chunks to a run that goes on elsewhere; returns how many there are."""
         plan, bus = self._noting(used), Bus(key, journal=NoJournal())
         try:

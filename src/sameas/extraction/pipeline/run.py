@@ -1,4 +1,4 @@
-"""One run of the pipeline: its stages in order, what they found so far and what had to end early."""
+"""One run of the pipeline: its stages in order, what they have found so far, and what was cut short."""
 
 import asyncio
 import re
@@ -36,8 +36,10 @@ from sameas.extraction.graph.resolution import Resolution
 from sameas.extraction.outputs import OutputContext, OutputFormat, SpooledOutputs
 from sameas.extraction.pipeline.assembly import AssembledRelations, assemble
 from sameas.extraction.pipeline.checkpoints import Checkpoints
+from sameas.extraction.pipeline.chunkwise import ChunkStage, Conditions, StageIdentity, over_chunks, progress_of
 from sameas.extraction.pipeline.outcome import ExtractionResult, MissingChunk, outcome_of
 from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.pipeline.spools import ChunkSpool, ResultSpool
 from sameas.extraction.pipeline.stages import (
     ChunkClaims,
     ChunkingStage,
@@ -50,8 +52,6 @@ from sameas.extraction.pipeline.stages import (
     ScopingStage,
     SerializationStage,
 )
-from sameas.extraction.pipeline.stages.chunkwise import ChunkStage, Conditions, StageIdentity, over_chunks, progress_of
-from sameas.extraction.pipeline.stages.spools import ChunkSpool, ResultSpool
 from sameas.extraction.text.chunking import iter_chunks
 from sameas.extraction.text.document import normalized_pieces
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, within
@@ -60,8 +60,8 @@ from sameas.ontology.index import OntologyIndex
 
 T = TypeVar("T")
 
-# Beyond these what was found before a run ended is in its checkpoints only.
-_CHUNKS_TOLD, _ENTITIES_TOLD = 500, 1_000
+# What a failed or cancelled run found is reported up to these sizes; beyond them it is in the checkpoints only.
+_CHUNKS_REPORTED, _ENTITIES_REPORTED = 500, 1_000
 # Counting the chunks of a longer text would hold the loop.
 _SHORT = 100_000
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -73,14 +73,14 @@ _NO_NAME_HAS_A_CLASS = (
 )
 
 
-class Part(NamedTuple):
-    """One of so many parts of a document's chunks; the first is number 0."""
+class RunPart(NamedTuple):
+    """One of several parts of a document's chunks; the first is number 0."""
 
     number: int
     parts: int
 
     def has(self, index: int, *, of: int) -> bool:
-        """Whether a chunk belongs to it, of a document with so many."""
+        """Whether a chunk of a document with `of` chunks belongs to this part."""
         return index * self.parts // of == self.number
 
 
@@ -96,7 +96,7 @@ class RunPlan(msgspec.Struct, frozen=True):
 
 
 class PipelineRun:
-    """The state of one run: what is found so far and what had to end early."""
+    """The state of one run: what was found so far and what was cut short."""
 
     def __init__(self, plan: RunPlan, text: str | Iterable[str], *, key: str, bus: Bus, meter: SpendingMeter) -> None:
         self.bus = bus
@@ -136,7 +136,7 @@ class PipelineRun:
     async def go(
         self, text: str | Iterable[str], *, formats: Sequence[OutputFormat], output: OutputContext
     ) -> ExtractionResult:
-        """The seven stages, and what they found."""
+        """Go through the seven stages; returns what they found."""
         self.bus.emit(ExtractionStarted, total_chunks=await self._count_chunks(text), total_characters=self._size)
         try:
             await self._chunk(text)
@@ -159,13 +159,13 @@ class PipelineRun:
         outputs = await self._write(graph, relations.evidence_count, formats, output)
         return self._finish(graph, outputs)
 
-    async def help(self, text: str, part: Part) -> int:
-        """Do what stages keep of a part of the chunks, for a run that goes on elsewhere; returns how many there are."""
+    async def help(self, text: str, part: RunPart) -> int:
+        """Leave checkpoints of a part of the chunks to a run that goes on elsewhere; returns the number of chunks."""
         try:
             await self._chunk(text)
             mine = [chunk for chunk in self._chunks if part.has(chunk.index, of=len(self._chunks))]
             self._chunks.close()
-            # The run comes from the front: it meets its helper once, and not at every chunk.
+            # The run works from the front and the helper from the back, so that they meet only once.
             self._chunks = ChunkSpool(replace(chunk, index=place) for place, chunk in enumerate(reversed(mine)))
             self._bind()
             foci = await self._each(ScopingStage(self._focuser))
@@ -176,12 +176,12 @@ class PipelineRun:
             self._results.close()
 
     def end(self, kind: type[ExtractionFailed | ExtractionCancelled], **fields: object) -> None:
-        """Say how the run ended and what it had found, as its last event."""
+        """Emit the last event: how the run ended and what it had found."""
         self.bus.emit(kind, partial_result=self._so_far, **fields)
         self.bus.close()
 
     async def _count_chunks(self, text: str | Iterable[str]) -> int | None:
-        """How many chunks there will be; pieces are not read twice for it."""
+        """The number of chunks; None for a text in pieces, which are read only once."""
         if not isinstance(text, str):
             return None
 
@@ -191,16 +191,16 @@ class PipelineRun:
         return count() if len(text) <= _SHORT else await asyncio.to_thread(count)
 
     def _found_so_far(self) -> KnowledgeGraph | None:
-        """The entities of the chunks that were read before the run ended; None where there are none, or too many to be
-        told in an event.
+        """The entities of the chunks that were read before the run ended; None if there are none, or too many for an
+        event.
         """
         resolution = self._resolution
-        if resolution is None and self._mentions is not None and len(self._mentions) <= _CHUNKS_TOLD:
+        if resolution is None and self._mentions is not None and len(self._mentions) <= _CHUNKS_REPORTED:
             starts = list(self._chunks.starts)
             found = list(self._mentions.present())
             stage = ResolutionStage(self._index)
             resolution = stage.run([one for _, one in found], starts=[starts[index] for index, _ in found])
-        if resolution is None or not 0 < len(resolution.entities) <= _ENTITIES_TOLD:
+        if resolution is None or not 0 < len(resolution.entities) <= _ENTITIES_REPORTED:
             return None
         return KnowledgeGraph.of(entities=resolution.entities)
 
@@ -214,7 +214,7 @@ class PipelineRun:
             self._count = len(done.chunks)
 
     def _bind(self) -> None:
-        """Give an extractor that spends its accounts for this run, now that the number of chunks is known."""
+        """Bind an extractor that spends money to this run, now that the number of chunks is known."""
         if isinstance(self._extractor, Bindable):
             link = RunLink(
                 key=self._key,
@@ -286,7 +286,7 @@ class PipelineRun:
     ) -> SpooledOutputs:
         with self._stage("serialization"):
             stage = SerializationStage(output, formats=formats)
-            # Otherwise a graph that takes longer than the limit would stay partial for ever.
+            # A fixed limit would leave a graph that takes longer partial for ever.
             limits = self._conditions.timeouts["serialization"].for_items(len(graph.entities) + evidence)
             outputs = SpooledOutputs()
             try:
@@ -306,7 +306,7 @@ class PipelineRun:
         return outputs
 
     def _collect(self, found: Iterable[ChunkMentions | ChunkClaims]) -> None:
-        """Keep what was refused and noted, in the document's offsets."""
+        """Collect rejections and notes, in the document's offsets."""
         for chunk, start in zip(found, self._chunks.starts, strict=True):
             self._notes.update(chunk.notes)
             self._rejected.add(chunk.rejected, start=start)
@@ -365,7 +365,7 @@ class PipelineRun:
 
 
 def _writable(piece: str) -> str:
-    """The piece with U+FFFD for lone surrogates, which no encoding can write; every offset stays."""
+    """The piece with U+FFFD in place of lone surrogates, which no encoding can write; offsets do not change."""
     if piece.isascii():
         return piece
     return _SURROGATES.sub("\ufffd", piece)

@@ -1,4 +1,4 @@
-"""How a run works."""
+"""The settings of a run."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from sameas.ontology.focus import FocusSettings
 
 
 class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of it is part of the key but concurrency and the limits of time."""
+    """All of them are part of the key, except concurrency and time limits."""
 
     chunking: ChunkSettings = ChunkSettings()
     focus: FocusSettings = FocusSettings()

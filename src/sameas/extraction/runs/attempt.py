@@ -1,8 +1,7 @@
-"""One worker's attempt at a run: it opens the folder, keeps the metadata in step with the events, closes it.
+"""One worker's attempt at a run: it opens the folder, keeps the metadata in step with the events, and closes it.
 
-Rule: metadata.json is rewritten at the beginning, at the end of each stage and at the end, never in between.
-An attempt goes on where the one before it ended: the journal's numbers have no gap. A worker that was
-replaced writes nothing more.
+Rule: metadata.json is rewritten when the attempt begins, after each stage, and when it ends. An attempt continues where
+the one before it ended, so the numbers of the journal have no gap. A worker that was replaced writes nothing more.
 """
 
 import hashlib
@@ -28,8 +27,7 @@ from sameas.extraction.extractors.usage import SpendingMeter, joined
 from sameas.extraction.graph.model import Graph
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
 from sameas.extraction.pipeline.outcome import ExtractionResult, failure_code
-from sameas.extraction.runs.folder import RunFolder, RunReplacedError, Write
-from sameas.extraction.runs.folder_names import Mark, RunOrder
+from sameas.extraction.runs.folder import Mark, RunFolder, RunOrder, RunReplacedError, Write
 from sameas.extraction.runs.metadata import (
     ENTITIES,
     EVENTS,
@@ -43,11 +41,11 @@ from sameas.extraction.runs.metadata import (
     ExtractorName,
     FileDigest,
     RunMetadata,
+    SpendingFile,
     instant,
     seconds_of,
 )
 from sameas.extraction.runs.run_objects import RunObjects
-from sameas.extraction.runs.spending import SpendingFile
 from sameas.llm.ledger import UsageRow, added
 from sameas.once.context import Context
 
@@ -64,7 +62,7 @@ _COUNTED: Mapping[str, AuditType] = {
 
 
 class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is about, known before it begins."""
+    """What is known of a run before it begins."""
 
     key: str
     ontology_id: str
@@ -80,7 +78,7 @@ class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunAttempt:
-    """The journal of a run for its bus, and the writer of its metadata."""
+    """The journal of a run, for its bus, and the writer of its metadata."""
 
     def __init__(
         self,
@@ -133,7 +131,7 @@ class RunAttempt:
         if objects is not None:
             objects.add_mark(mark)
             self._upload = objects.begin(folder, context.fence, is_lost=lambda: context.lost)
-            self._upload.note(self._metadata.to_json())
+            self._upload.note(self._metadata)
 
     @property
     def metadata(self) -> RunMetadata:
@@ -149,7 +147,7 @@ class RunAttempt:
         return self._journal.length
 
     def append(self, event: Event) -> None:
-        """Keep an event and note what an audit wants to know of it."""
+        """Append an event to the journal and note in the metadata what an audit needs."""
         if self._context.lost:
             raise RunReplacedError
         self._journal.append(event)
@@ -190,7 +188,7 @@ class RunAttempt:
         self._spending.close()
 
     def finish(self, result: ExtractionResult, graph: Graph) -> RunMetadata:
-        """The run came to its end: write what it found, and say whether that is all."""
+        """Write what a run found that came to its end; the status says whether that is everything."""
         contents: dict[str, Write] = {
             ENTITIES: partial(write_entities, graph),
             RELATIONS: partial(write_relations, graph),
@@ -221,7 +219,7 @@ class RunAttempt:
         return self._metadata
 
     def fail(self, error: Exception) -> None:
-        """The run cannot go on."""
+        """Record that the run failed."""
         kind: ErrorType = "validation_error" if isinstance(error, ValueError) else "internal_error"
         self._went_wrong(kind, str(error) or type(error).__name__, code=failure_code(error))
         self._happened("failed", code=failure_code(error))
@@ -229,7 +227,7 @@ class RunAttempt:
         self._end()
 
     def cancel(self) -> None:
-        """Its owner does not want it any more; what is done of it stays as checkpoints."""
+        """Record that the run was cancelled; what is done of it stays as checkpoints."""
         self._went_wrong("cancelled", "cancelled by its owner")
         self._metadata = replace(self._metadata, status="partial", outcome="CANCELLED")
         self._end()
@@ -238,7 +236,8 @@ class RunAttempt:
         now = self._clock()
         took = max(0, round((now - seconds_of(self._metadata.started_at)) * 1000))
         self._metadata = replace(self._metadata, completed_at=instant(now), duration_ms=took)
-        if self._upload is not None:
+        # One chunk is nobody else's.
+        if self._upload is not None and self._metadata.chunks != 1:
             self.meter.before = joined(self.meter.before, self._upload.spent_by_helpers())
         self._write()
         self._spending.end()
@@ -263,14 +262,16 @@ class RunAttempt:
         if self._context.lost:
             raise RunReplacedError
         self._metadata = replace(self._metadata, usage=joined(self.meter.before, self.meter.read()))
-        self._folder.write_metadata(self._metadata)
         if self._upload is not None:
-            self._upload.note(self._metadata.to_json())
+            self._upload.note(self._metadata)
+        # Where it is told elsewhere while it goes on, nobody reads it here.
+        if self._upload is None or not self._metadata.is_under_way:
+            self._folder.write_metadata(self._metadata)
         self._spending.begin()
 
 
 def _owned(audit: Mapping[str, Any], previous: RunMetadata | None) -> Mapping[str, Any]:
-    """All is of the hop that writes; the owner stays who it was."""
+    """The audit of this writer, with the original owner."""
     owner = None if previous is None else previous.audit_meta.get("created_by_user_id")
     return audit if owner is None else {**audit, "created_by_user_id": owner}
 

@@ -1,8 +1,8 @@
 """Checkpoints on disk, shared by all runs of a tenant: an edited document costs only the chunks that changed.
 
 Rule: a row is found by its stage and the digest of everything that went into the result, so it is never stale; it
-holds a digest over all of that, so a damaged one is a miss. Nothing is forced to the disk, nobody waits long for
-somebody else, and a file that is of no use is begun anew: what is lost so is done again. Any number of processes may
+holds a digest over all of that, so a damaged one is a miss. Nothing is forced to the disk, no process waits long for
+another, and an unusable file is replaced by a new one: what is lost that way is done again. Any number of processes may
 share the file.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from sameas.llm.timeouts import STAGES, StageName
 from sameas.once.errors import StoreUnavailable
 from sameas.once.forks import hold_across_forks, renew_after_fork
-from sameas.stores.wal import open_sqlite, switch_to_wal
+from sameas.stores.sqlite_file import open_sqlite, switch_to_wal
 
 # So many looks are made, on average, while as much is written as the bound allows.
 _LOOKS = 64
@@ -30,7 +30,7 @@ _DIGITS = 8
 
 
 class KeptItem(NamedTuple):
-    """Something on the disk, when it was last used and how large it is."""
+    """An item on the disk, its size, and when it was last used."""
 
     used_at: float
     size: int
@@ -38,13 +38,13 @@ class KeptItem(NamedTuple):
 
 
 def is_look_due(digest: str, *, size: int, bound: int) -> bool:
-    """Whether the writer of these bytes should look."""
+    """Whether the writer of these bytes should check the bound."""
     dice: float = int(digest[-_DIGITS:], 16) / 16.0**_DIGITS
     return dice < size * _LOOKS / max(1, bound)
 
 
 def least_recent(kept: Iterable[KeptItem], *, bound: int) -> list[KeptItem]:
-    """What has to go, least recently used first; nothing while the bound is kept."""
+    """The items to delete, least recently used first; none while the bound is kept."""
     known = sorted(kept)
     total = sum(one.size for one in known)
     if total <= bound:
@@ -85,14 +85,14 @@ _SETTLE = "PRAGMA wal_checkpoint(TRUNCATE)"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CACHE_KIB = 256
 _BUSY_SECONDS = 0.1
-# Who was kept waiting once does not ask again at once: there are others on the event loop.
+# After waiting once it is not asked again at once: others share the event loop.
 _REST_SECONDS = 1.0
 _DELETED_WITHIN = 10.0
 _TOUCH_EVERY = 3600.0
 _LOOK_EVERY = 8
 # About what a row takes beside its data.
 _AROUND = 200
-# A file with another table, or with none, is of as little use as one that is no database.
+# A file with another table, or with none, is as useless as one that is not a database.
 _USELESS = {
     sqlite3.SQLITE_ERROR,
     sqlite3.SQLITE_CONSTRAINT,
@@ -154,7 +154,7 @@ class CheckpointFile:
         return data
 
     def save(self, stage: StageName, digest: str, data: bytes) -> None:
-        """Keep it; a file that cannot be written costs the checkpoint, not the run."""
+        """Save a checkpoint; if the file cannot be written, the checkpoint is lost and the run goes on."""
         name = name_of(stage, digest)
         if len(data) > self._max_bytes or time.monotonic() < self._rests_until:
             return
@@ -170,7 +170,7 @@ class CheckpointFile:
                 self._make_room(came)
 
     def forget(self, names: Iterable[tuple[StageName, str]]) -> None:
-        """Delete these; raises StoreUnavailable where the file does not do it in time."""
+        """Delete these checkpoints; raises StoreUnavailable if that cannot be done in time."""
         if not self._path.exists():
             return
         for stage, digest in names:
@@ -178,7 +178,7 @@ class CheckpointFile:
         self._surely(_SETTLE)
 
     def clear(self) -> None:
-        """Delete all of them."""
+        """Delete all checkpoints."""
         if self._path.exists():
             self._surely(_CLEAR)
             self._surely(_SETTLE)
@@ -187,16 +187,16 @@ class CheckpointFile:
         ends_at = time.monotonic() + _DELETED_WITHIN
         while self._do(statement, *values) is None:
             if not self._path.exists():
-                # It was of no use, and is gone with all that was in it.
+                # The unusable file was deleted with all that was in it.
                 return
             if time.monotonic() > ends_at:
                 raise StoreUnavailable("Checkpoints could not be deleted, because others use their file; try again.")
             time.sleep(_BUSY_SECONDS)
 
     def _make_room(self, came: int) -> None:
-        """Push out what is too much: up to twice as much as came, so that nobody ever waits for very many."""
+        """Delete what is too much, but at most twice what was added, so that no caller waits for many deletions."""
         if self._connection is not None and _which(self._path) != self._file:
-            # Somebody took the file away, and what is written to it now is found by nobody.
+            # The file was removed: what is written to it now would never be found.
             self._shut()
             return
         used = self._do(_USED)
@@ -215,7 +215,7 @@ class CheckpointFile:
             allowed -= freed
 
     def _do(self, statement: str, *values: Any) -> list[Any] | None:
-        """The rows, or None where the file did not do it."""
+        """The rows, or None if the file could not be used."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -257,7 +257,7 @@ class CheckpointFile:
     def _begin_anew(self) -> None:
         self._shut()
         if _which(self._path) != self._file:
-            # Somebody else was quicker, and theirs is good.
+            # Another process replaced it first, and that one is good.
             return
         for ending in ("", "-wal", "-shm"):
             with suppress(OSError):
@@ -265,7 +265,7 @@ class CheckpointFile:
 
 
 def _which(path: Path) -> tuple[int, int] | None:
-    """Which file it is that has this name now."""
+    """The identity of the file that has this name now."""
     try:
         about = path.stat()
     except OSError:
@@ -274,12 +274,12 @@ def _which(path: Path) -> tuple[int, int] | None:
 
 
 def name_of(stage: StageName, digest: str) -> bytes:
-    """A digest as rows have it; raises ValueError for what is none."""
+    """A digest in the form that rows have; raises ValueError if it is not one."""
     if stage not in STAGES or not _DIGEST.fullmatch(digest):
         raise ValueError(f"a checkpoint is named by a stage and 64 hex digits, not by {stage!r} and {digest!r}")
     return bytes.fromhex(digest)
 
 
 def seal_of(stage: StageName, name: bytes, data: bytes) -> bytes:
-    """What a row must hold to be believed."""
+    """The seal that a row must have to be believed."""
     return hashlib.sha256(stage.encode() + name + data).digest()

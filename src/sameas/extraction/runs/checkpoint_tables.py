@@ -1,8 +1,8 @@
 """Checkpoints in the database that all nodes see, for machines that have no folder in common.
 
 Rule: as in the file (`checkpoint_file.py`) a row is found by the digest of all that went into it, holds a digest over
-that, and costs only itself when it is lost: a database that is away costs checkpoints, not the run. What a run uses is
-noted here before it is kept, so that any node can delete it. Blocking: asyncio code calls it in a thread.
+that, and its loss costs nothing else: without the database, checkpoints are lost and the run goes on. What a run uses
+is noted here before it is saved, so that any node can delete it. Blocking: asyncio code calls it in a thread.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from sameas.llm.timeouts import StageName
 from sameas.once.errors import StoreError
 
 _TOUCH_EVERY = 3600.0
-# Whoever was kept waiting by the database does not ask again at once.
+# After the database kept a caller waiting, it is not asked again at once.
 _REST_SECONDS = 1.0
 # After a look that finds too much this share stays, so that the next one does not follow at once.
 _KEEP = 0.9
@@ -52,16 +52,15 @@ class CheckpointTables:
         self._database.close()
 
     def load(self, stage: StageName, digest: str) -> bytes | None:
-        """A checkpoint; None also where it is damaged, or the database is away."""
+        """A checkpoint; None also if it is damaged or the database is away."""
         name = name_of(stage, digest)
         if time.monotonic() < self._rests_until:
             return None
         try:
-            with self._database.reading() as session:
-                row = session.one("load", tenant=self._tenant, stage=stage, digest=name)
-            if row is None:
+            rows = self._database.read("load", tenant=self._tenant, stage=stage, digest=name)
+            if not rows:
                 return None
-            data, seal, used_at = row
+            data, seal, used_at = rows[0]
             if not isinstance(data, bytes) or seal != seal_of(stage, name, data):
                 return None
             if not isinstance(used_at, int) or not 0 <= self._clock() - used_at / 1000 < _TOUCH_EVERY:
@@ -72,7 +71,7 @@ class CheckpointTables:
         return data
 
     def save(self, stage: StageName, digest: str, data: bytes) -> None:
-        """Keep it; a database that is away costs the checkpoint, not the run."""
+        """Save a checkpoint; if the database is away, the checkpoint is lost and the run goes on."""
         name, size = name_of(stage, digest), len(data) + _AROUND
         if len(data) > self._max_bytes or time.monotonic() < self._rests_until:
             return
@@ -87,7 +86,7 @@ class CheckpointTables:
             self._rest(trouble)
 
     def forget(self, names: Iterable[tuple[StageName, str]]) -> None:
-        """Delete these; raises StoreError where the database does not do it."""
+        """Delete these checkpoints; raises StoreError if that fails."""
         rows = [
             {"tenant": self._tenant, "stage": stage, "digest": name_of(stage, digest)}
             # In one order for everybody: two that delete the same rows do not wait for each other for ever.
@@ -98,17 +97,17 @@ class CheckpointTables:
         self._database.truncate_log()
 
     def clear(self) -> None:
-        """Delete all of them."""
+        """Delete all checkpoints."""
         with self._database.transaction() as session:
             session.run("clear", tenant=self._tenant)
         self._database.truncate_log()
 
     def note_use(self, key: str, kind: str, *, stage: str = "", name: str = "") -> None:
-        """A run is about to use something; raises StoreError where that could not be written down."""
+        """Note what a run is about to use; raises StoreError if that fails."""
         self._write("note_use", key=key, kind=kind, stage=stage, name=name)
 
     def note_checkpoint(self, key: str, stage: StageName, digest: str) -> bool:
-        """A run is about to use a checkpoint; False where the database is away."""
+        """Note a checkpoint that a run is about to use; returns False if the database is away."""
         if time.monotonic() < self._rests_until:
             return False
         try:
@@ -119,21 +118,21 @@ class CheckpointTables:
         return True
 
     def used_by(self, key: str) -> Used:
-        """What a run uses, whichever nodes worked at it."""
-        with self._database.reading() as session:
-            rows = session.run("uses", tenant=self._tenant, key=key)
-        checkpoints = frozenset((stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage))
+        """What a run uses, on all nodes that worked on it."""
+        rows = self._database.read("uses", tenant=self._tenant, key=key)
+        checkpoints: frozenset[tuple[StageName, str]] = frozenset(
+            (stage, name) for kind, stage, name in rows if kind == "checkpoint" and is_stage(stage)
+        )
         calls = frozenset(name for kind, _, name in rows if kind == "call")
         return Used(checkpoints, calls, is_known=bool(rows))
 
     def forget_uses(self, key: str) -> None:
-        """A run is gone."""
+        """Forget the notes of a deleted run."""
         with self._database.transaction() as session:
             session.run("forget_uses", tenant=self._tenant, key=key)
 
     def _make_room(self) -> None:
-        with self._database.reading() as session:
-            (used,) = session.run("size", tenant=self._tenant)[0]
+        (used,) = self._database.read("size", tenant=self._tenant)[0]
         if used > self._max_bytes:
             self._write("shrink", keep=int(self._max_bytes * _KEEP))
 
@@ -150,14 +149,14 @@ class CheckpointTables:
 
 
 class UsedRows:
-    """What one run uses, as all nodes see it."""
+    """What one run uses, visible to all nodes."""
 
     def __init__(self, tables: CheckpointTables, key: str) -> None:
         self._tables = tables
         self._key = key
 
     async def begin(self) -> None:
-        """From now on it is known what the run uses."""
+        """Start noting: from now on it is known what the run uses."""
         await asyncio.to_thread(self._tables.note_use, self._key, "begun")
 
     def checkpoint(self, stage: StageName, digest: str) -> bool:
@@ -167,4 +166,4 @@ class UsedRows:
         await asyncio.to_thread(self._tables.note_use, self._key, "call", name=key)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""

@@ -1,7 +1,7 @@
-"""A file that is there whole or not at all: written beside its place, forced to the disk, then renamed.
+"""A file that exists whole or not at all: written beside its place, forced to the disk, then renamed.
 
-Rule: after a crash a reader finds the old content or the new, never a part. What a crash leaves beside the
-file has a name of its own kind and is swept up by the next writer.
+Rule: after a crash a reader finds the old content or the new, never a part. The temporary file that a crash leaves
+behind is recognised by its name and removed by the next writer.
 """
 
 import os
@@ -20,16 +20,25 @@ def write_durably(path: Path, data: bytes, *, settle: bool = True) -> None:
         target.write(data)
 
 
+def write_copy(path: Path, data: bytes) -> None:
+    """Replace the file without forcing it to the disk: after a power cut what it is a copy of is fetched again."""
+    with writing(path, settle=False, forced=False) as target:
+        target.write(data)
+
+
 @contextmanager
-def writing(path: Path, *, settle: bool = True) -> Iterator[BinaryIO]:
-    """`write_durably` for what comes in pieces: an error leaves the old file as it was."""
+def writing(path: Path, *, settle: bool = True, forced: bool = True) -> Iterator[BinaryIO]:
+    """`write_durably` for what comes in pieces: an error leaves the old file as it was. One that is not `forced` to the
+    disk is whole while the machine is up.
+    """
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "wb") as target:
             yield target
             target.flush()
-            os.fsync(target.fileno())
+            if forced:
+                os.fsync(target.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -48,6 +57,6 @@ def settle_folder(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left behind."""
+    """Remove what killed writers left behind."""
     for left in folder.glob(f".*{_SUFFIX}"):
         left.unlink(missing_ok=True)

@@ -1,14 +1,18 @@
-"""The folder of one run, `runs/{key}/`: its files, whether they are whole, and how damage is set aside.
+"""The folder of one run, `runs/{key}/`: its name, its files, whether they are whole, and how damage is set aside.
 
-Rule: a result is believed only when its metadata says complete and every artefact has the digest that the
-metadata gives; anything else is damage, with a reason for people. Writers show their fence: one that was
-replaced is refused.
+Rule: a result is believed only if its metadata says complete and every artefact has the digest that the metadata gives;
+anything else is damage, with a reason for people. A writer shows its fence; one that was replaced is refused. Only a
+digest, or a name that is harmless by its very letters, becomes the name of a folder; any other name is replaced by its
+digest. No tenant's folder can have the name of a run or of another tenant's folder, even on a file system that ignores
+case. Text and ontology of a run are kept beside its result; either may be missing, for instance after a result came
+back from a database, and is then reported as missing.
 """
 
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -18,8 +22,7 @@ import msgspec
 from sameas.extraction.events.journal import FileJournal, JournalDamagedError, read_journal
 from sameas.extraction.graph.model import Entity, Graph, KnowledgeGraph, Rejection, Relation
 from sameas.extraction.outputs import Writable
-from sameas.extraction.runs.durable_file import settle_folder, sweep, write_durably, writing
-from sameas.extraction.runs.folder_names import QUARANTINE, USED, key_folder
+from sameas.extraction.runs.durable_file import settle_folder, sweep, write_copy, write_durably, writing
 from sameas.extraction.runs.metadata import (
     ARTEFACTS,
     ENTITIES,
@@ -31,11 +34,81 @@ from sameas.extraction.runs.metadata import (
     RunMetadata,
 )
 from sameas.identity.errors import SameasError
+from sameas.identity.key import normalize_text
+from sameas.ontology.model import Ontology
 
+_KEY = re.compile(r"sha256-[0-9a-f]{64}")
+_SAFE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_MADE = re.compile(r"tenant-[0-9a-f]{64}")
+_NOBODY = "_"
+
+QUARANTINE = ".quarantine"
+USED = ".used"
+STARTED = ".started"
+TEXT = "text.txt"
+ONTOLOGIES = ".ontologies"
+_BETWEEN = "~"
 _REMOVAL_TRIES = 5
+# The layout of a kept ontology; another one is not read.
+_LAYOUT = b"sameas-ontology-1\n"
+_ontology = msgspec.msgpack.Decoder(Ontology)
 _entities = msgspec.json.Decoder(tuple[Entity, ...])
 _relations = msgspec.json.Decoder(tuple[Relation, ...])
 _rejected = msgspec.json.Decoder(tuple[Rejection, ...])
+
+
+def is_key(name: str) -> bool:
+    """Whether a name is a whole extraction key."""
+    return _KEY.fullmatch(name) is not None
+
+
+def key_folder(key: str) -> str:
+    """The folder name of a run. Raises ValueError if it is not a key."""
+    if not is_key(key):
+        raise ValueError(f"{key!r} is not an extraction key: it must be 'sha256-' and 64 hex digits")
+    return key
+
+
+def tenant_folder(tenant: str) -> str:
+    """The folder name of a tenant; `_` stands for the anonymous one."""
+    if not tenant:
+        return _NOBODY
+    if _SAFE.fullmatch(tenant) and not is_key(tenant) and not _MADE.fullmatch(tenant):
+        return tenant
+    return "tenant-" + hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Mark(NamedTuple):
+    """When a run began, as its metadata writes it, and its key."""
+
+    started_at: str
+    key: str
+
+
+class RunOrder:
+    """When each run of a tenant began, as the names of empty files, so that runs can be listed in that order."""
+
+    def __init__(self, runs: Path) -> None:
+        self._path = runs / STARTED
+
+    def marks(self) -> set[Mark]:
+        """All marks, in no order."""
+        try:
+            with os.scandir(self._path) as entries:
+                parted = (entry.name.partition(_BETWEEN) for entry in entries)
+                return {Mark(started_at, key) for started_at, _, key in parted if is_key(key)}
+        except FileNotFoundError:
+            return set()
+
+    def add(self, mark: Mark) -> None:
+        self._path.mkdir(parents=True, exist_ok=True)
+        self._file(mark).touch()
+
+    def remove(self, mark: Mark) -> None:
+        self._file(mark).unlink(missing_ok=True)
+
+    def _file(self, mark: Mark) -> Path:
+        return self._path / f"{mark.started_at}{_BETWEEN}{mark.key}"
 
 
 class RunDamagedError(SameasError):
@@ -58,10 +131,11 @@ Write: TypeAlias = Callable[[Writable], object]
 
 
 class RunFolder:
-    """The files of one run."""
+    """The files of one run. A copy of objects need not outlive a power cut."""
 
-    def __init__(self, runs: Path, key: str) -> None:
+    def __init__(self, runs: Path, key: str, *, is_copy: bool = False) -> None:
         self.key = key
+        self._is_copy = is_copy
         self.path = runs / key_folder(key)
         self.used_path = runs / USED / key_folder(key)
         self._quarantine = runs / QUARANTINE
@@ -146,7 +220,8 @@ class RunFolder:
         """Make the folder, and clear away what a killed writer left."""
         if not self.path.is_dir():
             self.path.mkdir(parents=True, exist_ok=True)
-            settle_folder(self.path.parent)
+            if not self._is_copy:
+                settle_folder(self.path.parent)
         sweep(self.path)
 
     def open_journal(self, *, anew: bool) -> FileJournal:
@@ -156,6 +231,9 @@ class RunFolder:
             copy.write_bytes(b"")
         else:
             shutil.copyfile(self.journal_path, copy)
+        if self._is_copy:
+            copy.replace(self.journal_path)
+            return FileJournal(self.journal_path, forced=False)
         with copy.open("rb") as file:
             os.fsync(file.fileno())
         copy.replace(self.journal_path)
@@ -169,17 +247,19 @@ class RunFolder:
             raise RunReplacedError
         if not self.exists():
             raise RunReplacedError
-        write_durably(self.path / METADATA, metadata.to_json())
+        write = write_copy if self._is_copy else write_durably
+        write(self.path / METADATA, metadata.to_json())
 
     def write_artefacts(self, contents: Mapping[str, Write]) -> dict[str, FileDigest]:
         """Write the files of a result and give their digests; they count once the metadata lists them."""
         digests = {}
         for name, write in contents.items():
-            with writing(self.path / name, settle=False) as file:
+            with writing(self.path / name, settle=False, forced=not self._is_copy) as file:
                 counted = _Counted(file)
                 write(counted)
             digests[name] = counted.digest()
-        settle_folder(self.path)
+        if not self._is_copy:
+            settle_folder(self.path)
         return digests
 
     def set_aside(self) -> Path | None:
@@ -228,7 +308,7 @@ class RunFolder:
 
 
 class _Counted:
-    """Passes on what is written, and knows its digest."""
+    """Passes on what is written and keeps its digest."""
 
     def __init__(self, target: Writable) -> None:
         self._target = target
@@ -246,7 +326,7 @@ class _Counted:
 
 
 def remove_tree(folder: Path) -> None:
-    """Delete a folder, although somebody who does not know it yet may still write to it; raises where it stays."""
+    """Delete a folder even while a late writer may still add to it; raises OSError if that fails."""
     for _ in range(_REMOVAL_TRIES - 1):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -256,7 +336,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def size_of(folder: Path) -> int:
-    """The bytes of a run's files; 0 where there is no folder."""
+    """The bytes of a run's files; 0 if there is no folder."""
     return sum(_size(path) for path in folder.iterdir()) if folder.is_dir() else 0
 
 
@@ -265,3 +345,61 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def keep_text(folder: RunFolder, text: str | Iterable[str]) -> None:
+    """Write the normalised text of a run; pieces must be normalised already."""
+    pieces = (normalize_text(text),) if isinstance(text, str) else text
+    # Not forced to the disk: what a power cut leaves has another digest, and is not believed.
+    unready = folder.path / f".{TEXT}.writing"
+    with unready.open("wb") as target:
+        for piece in pieces:
+            target.write(piece.encode("utf-8", "surrogatepass"))
+    unready.replace(folder.path / TEXT)
+
+
+def read_text(folder: RunFolder, metadata: RunMetadata) -> str | None:
+    """The text that offsets of the run refer to; None if it is missing or is not the run's."""
+    try:
+        data = (folder.path / TEXT).read_bytes()
+    except FileNotFoundError:
+        return None
+    return data.decode() if hashlib.sha256(data).hexdigest() == metadata.text_hash else None
+
+
+def keep_ontology(runs: Path, ontology: Ontology) -> Path:
+    """Write an ontology once for all runs of its version; returns its file."""
+    path = ontology_file(runs, ontology.version)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path) as target:
+            target.write(_LAYOUT + msgspec.msgpack.encode(ontology))
+    return path
+
+
+def read_ontology(runs: Path, version: str) -> Ontology | None:
+    """The ontology of a version; None if it is missing or was written by another release."""
+    try:
+        data = ontology_file(runs, version).read_bytes()
+    except FileNotFoundError:
+        return None
+    if not data.startswith(_LAYOUT):
+        return None
+    try:
+        return _ontology.decode(data[len(_LAYOUT) :])
+    except msgspec.DecodeError:
+        return None
+
+
+def forget_ontologies(runs: Path, *, needed: Iterable[str]) -> None:
+    """Delete the ontologies that are not needed."""
+    kept = {ontology_file(runs, version).name for version in needed}
+    for path in (runs / ONTOLOGIES).glob("*"):
+        if path.name not in kept:
+            path.unlink(missing_ok=True)
+
+
+def ontology_file(runs: Path, version: str) -> Path:
+    """The file of an ontology version."""
+    # A version may be any text; its digest is a harmless name.
+    return runs / ONTOLOGIES / hashlib.sha256(version.encode("utf-8", "surrogatepass")).hexdigest()

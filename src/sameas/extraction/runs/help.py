@@ -1,8 +1,8 @@
 """Help for a run: a part of its chunks, done on another machine, and what that spent.
 
-Rule: help leaves checkpoints and replies behind, and nothing else; whoever owns the run does what is missing, so a
-helper that is late, lost or there twice changes nothing but time. One worker does a part, under a claim of the once
-engine. What it spends is told as an object while it works; the owner counts that when the run ends.
+Rule: a helper leaves only checkpoints and replies behind. The owner of the run does whatever is missing, so a helper
+that is late, lost or doubled costs nothing but time. One worker does a part, under a claim of the once engine. It
+reports what it spends as an object while it works; the owner counts that when the run ends.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Final
 
 from sameas.extraction.extractors.usage import SpendingMeter
 from sameas.extraction.pipeline.pipeline import Pipeline
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.run_objects import RunObjects
 from sameas.identity.ids import uuid7
@@ -27,13 +27,15 @@ SCOPE: Final = "extraction-part"
 _LOG = logging.getLogger("sameas")
 # A part that was done is known for as long as its run may be sent again.
 _KEPT = 3_600.0
-_TOLD_EVERY = 0.3
+_REPORT_EVERY = 0.3
 
 
 class PartWork:
     """The work on one part of a run's chunks."""
 
-    def __init__(self, *, pipeline: Pipeline, text: str, key: str, part: Part, runs: Runs, objects: RunObjects) -> None:
+    def __init__(
+        self, *, pipeline: Pipeline, text: str, key: str, part: RunPart, runs: Runs, objects: RunObjects
+    ) -> None:
         self._pipeline = pipeline
         self._text = text
         self._key = key
@@ -42,7 +44,7 @@ class PartWork:
         self._spending = _PartSpending(objects, key, part)
 
     async def claimed(self, engine: AsyncEngine, *, tenant: str, lease: float) -> int | None:
-        """How many chunks were done now; None where another does, or did, this part."""
+        """The number of chunks that were done now; None if another worker does, or did, this part."""
         try:
             record = await engine.record(
                 self._do,
@@ -62,42 +64,42 @@ class PartWork:
     async def _do(self, _: Context) -> int:
         used = self._runs.noting(self._key)
         noting = NOTE_CALL.set(used.call)
-        telling = asyncio.create_task(self._spending.follow())
+        reporting = asyncio.create_task(self._spending.follow())
         try:
             if (beginning := used.begin()) is not None:
                 await beginning
             meter = SpendingMeter(on_spent=self._spending.note)
             return await self._pipeline.help(self._text, self._part, key=self._key, meter=meter, used=used)
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
-            await asyncio.shield(self._spending.tell())
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
+            await asyncio.shield(self._spending.report())
             NOTE_CALL.reset(noting)
             used.close()
 
 
 class _PartSpending:
-    """Tells as an object what a helper has spent so far."""
+    """Reports what a helper has spent so far, as an object."""
 
-    def __init__(self, objects: RunObjects, key: str, part: Part) -> None:
-        self._tell = partial(objects.tell_spending, key, f"{part.number}-{uuid7()}")
+    def __init__(self, objects: RunObjects, key: str, part: RunPart) -> None:
+        self._write = partial(objects.tell_spending, key, f"{part.number}-{uuid7()}")
         self._rows: dict[tuple[str, str], UsageRow] = {}
-        self._told: tuple[UsageRow, ...] = ()
+        self._reported: tuple[UsageRow, ...] = ()
 
     def note(self, row: UsageRow) -> None:
         self._rows[row.stage, row.model] = row
 
     async def follow(self) -> None:
         while True:
-            await asyncio.sleep(_TOLD_EVERY)
-            await self.tell()
+            await asyncio.sleep(_REPORT_EVERY)
+            await self.report()
 
-    async def tell(self) -> None:
+    async def report(self) -> None:
         rows = tuple(self._rows.values())
-        if rows == self._told:
+        if rows == self._reported:
             return
         try:
-            await asyncio.to_thread(self._tell, rows)
-            self._told = rows
+            await asyncio.to_thread(self._write, rows)
+            self._reported = rows
         except ObjectsUnavailable as trouble:
-            _LOG.warning("what a helper has spent could not be told yet: %s", trouble)
+            _LOG.warning("what a helper has spent could not be reported yet: %s", trouble)

@@ -1,8 +1,8 @@
 """The runs of a tenant: list, find, read, remove, repair, and keep within a size.
 
-Rule: the folders are the truth. Nothing but a name on the disk says that a run exists, so there is no index
-to lose; the record of the once engine and the rows of a database are put right from the folders by `rescan`.
-Removing forgets the record first: nobody is sent to a folder that is going.
+Rule: the folders are the truth. A run exists if its folder does, so there is no index to lose; `rescan` corrects the
+records of the once engine and the rows of a database from the folders. Removing a run forgets its record first, so that
+no caller is sent to a folder that is being deleted.
 """
 
 import fcntl
@@ -26,8 +26,19 @@ from sameas.extraction.pipeline.checkpoints import UsedFile, UseNotes
 from sameas.extraction.runs.caches import RunCaches
 from sameas.extraction.runs.checkpoint_file import KeptItem, is_look_due, least_recent
 from sameas.extraction.runs.durable_file import write_durably
-from sameas.extraction.runs.folder import RunDamagedError, RunFolder, size_of
-from sameas.extraction.runs.folder_names import QUARANTINE, Mark, RunOrder, is_key
+from sameas.extraction.runs.folder import (
+    QUARANTINE,
+    Mark,
+    RunDamagedError,
+    RunFolder,
+    RunOrder,
+    forget_ontologies,
+    is_key,
+    ontology_file,
+    read_ontology,
+    read_text,
+    size_of,
+)
 from sameas.extraction.runs.metadata import (
     ARTEFACTS,
     EVENTS,
@@ -36,6 +47,7 @@ from sameas.extraction.runs.metadata import (
     FileDigest,
     RunMetadata,
     RunStatus,
+    SpendingFile,
     instant,
     seconds_of,
 )
@@ -43,8 +55,6 @@ from sameas.extraction.runs.record import RunRecords
 from sameas.extraction.runs.results import ResultTables
 from sameas.extraction.runs.review_file import ReviewFile
 from sameas.extraction.runs.run_objects import RunObjects, read_place
-from sameas.extraction.runs.sources import forget_ontologies, ontology_file, read_ontology, read_text
-from sameas.extraction.runs.spending import SpendingFile
 from sameas.identity.errors import SameasError
 from sameas.identity.key import key_prefix
 from sameas.ontology.model import Ontology
@@ -71,7 +81,7 @@ class RunAmbiguousError(SameasError, LookupError):
 
 
 class Run:
-    """One run, as its folder tells it."""
+    """One run, read from its folder."""
 
     def __init__(self, folder: RunFolder, metadata: RunMetadata, *, objects: RunObjects | None = None) -> None:
         self._folder = folder
@@ -88,11 +98,11 @@ class Run:
         return self._folder.graph(self.metadata)
 
     def text(self) -> str | None:
-        """The normalised text, which all offsets refer to; None where it is not kept here."""
+        """The normalised text, which all offsets refer to; None if it is not kept here."""
         return read_text(self._folder, self.metadata)
 
     def ontology(self) -> Ontology | None:
-        """The ontology as it was; None where it is not kept here."""
+        """The ontology as it was then; None if it is not kept here."""
         runs, version = self._folder.path.parent, self.metadata.ontology_version
         if self._objects is not None:
             self._objects.fetch_ontology(ontology_file(runs, version))
@@ -107,12 +117,12 @@ class Run:
         return ReviewFile(self._folder.path.parent, self.metadata, objects=self._objects)
 
     def events(self, after: int = 0) -> Iterator[ProgressEvent]:
-        """What the run told, from the event after this number."""
+        """The events of the run after this number."""
         return read_journal(self._folder.journal_path, after=after)
 
 
 class Rescan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rescan put right, by key."""
+    """What a rescan corrected, by key."""
 
     recorded: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
@@ -142,7 +152,7 @@ class Runs:
         self._clock = clock
 
     def refresh(self, key: str, *, place: str = "", anew: bool = False) -> None:
-        """Where runs are objects, bring the folder up to date with them: with a place, or with the newest attempt."""
+        """If runs are kept as objects, bring the folder up to date: with a given place, or with the newest attempt."""
         if self.objects is not None:
             self.objects.refresh(self.at(key), place=place, anew=anew)
 
@@ -152,10 +162,10 @@ class Runs:
 
     def at(self, key: str) -> RunFolder:
         """The folder of a key, whether it is there or not."""
-        return RunFolder(self._path, key)
+        return RunFolder(self._path, key, is_copy=self.objects is not None)
 
     def noting(self, key: str) -> UseNotes:
-        """Where a run writes down what it uses of the caches."""
+        """Where a run notes what it uses of the caches."""
         path = self.at(key).used_path
         return UsedFile(path) if self._caches is None else self._caches.noting(key, path)
 
@@ -168,7 +178,7 @@ class Runs:
     def newest(
         self, *, status: RunStatus | None = None, ontology: str | None = None, after: str | None = None
     ) -> Iterator[RunMetadata]:
-        """The runs, newest first, from the one after this key: each is read when it is asked for."""
+        """The runs after this key, newest first; each is read when its turn comes."""
         marks = self._marks()
         if after is not None:
             places = [number for number, mark in enumerate(marks) if mark.key == after]
@@ -184,11 +194,11 @@ class Runs:
                 yield metadata
 
     def count(self) -> int:
-        """How many runs there are here, whatever became of them."""
+        """The number of runs, in any state."""
         return len(self._keys())
 
     def _fresh(self, key: str) -> RunMetadata | None:
-        """How a run stands, wherever it is worked on."""
+        """The state of a run, wherever it is worked on."""
         metadata = self.at(key).peek()
         if self.objects is not None and (metadata is None or metadata.is_under_way):
             self.refresh(key)
@@ -196,7 +206,7 @@ class Runs:
         return metadata
 
     def _marks(self) -> Sequence[Mark]:
-        """When each run began, newest first; what has no mark gets one."""
+        """When each run began, newest first; a run without a mark gets one."""
         if self.objects is not None:
             return self.objects.marks()
         marks, keys = self._order.marks(), set(self._keys())
@@ -237,13 +247,13 @@ class Runs:
         return self.find(prefix).events(after)
 
     def remove(self, key: str) -> None:
-        """Delete a run: its record, its rows, its folder, and what the caches have of it. A worker that is still at it
-        is fenced.
+        """Delete a run: its record, its rows, its folder, and what the caches have of it. A worker that still works on
+        it is fenced off. Raises RunNotFoundError.
         """
         folder = self.at(key)
         metadata = folder.peek()
         was_used = self._caches is not None and self._caches.forget_run(folder, asked_model=_asked_model(metadata))
-        # What says what to delete goes last.
+        # The list of what to delete is deleted last.
         was_there = [self._drop(key), folder.remove_copies(), was_used]
         if metadata is not None:
             ReviewFile(self._path, metadata, objects=self.objects).run_deleted(self._is_there)
@@ -259,14 +269,14 @@ class Runs:
             self._caches.clear()
 
     def clear_ontologies(self) -> None:
-        """Delete what is kept of ontologies of which no run is left."""
+        """Delete kept ontologies that no run refers to."""
         needed = {metadata.ontology_version for metadata in self.newest()}
         forget_ontologies(self._path, needed=needed)
         if self.objects is not None:
             self.objects.forget_ontologies(needed={ontology_file(self._path, version).name for version in needed})
 
     def touch(self, key: str) -> None:
-        """The result was used; noted at most once an hour."""
+        """Note that the result was used, at most once an hour."""
         path, now = self.at(key).path, self._clock()
         try:
             if path.stat().st_mtime > now - _TOUCH_EVERY:
@@ -278,13 +288,13 @@ class Runs:
             self._tables.touch(key)
 
     def bound(self, key: str, *, max_bytes: int) -> tuple[str, ...]:
-        """After a run: once in a while, see to the bound."""
+        """Enforce the size bound now and then; called after each run."""
         if not is_look_due(key, size=self.at(key).size(), bound=max_bytes):
             return ()
         return self.prune(max_bytes=max_bytes, keep=key)
 
     def prune(self, *, max_bytes: int, keep: str = "") -> tuple[str, ...]:
-        """Remove the least recently used runs until the rest fits, none under way; returns their keys."""
+        """Remove the least recently used runs until the rest fits, but none that is under way; returns their keys."""
         kept = [KeptItem(path.stat().st_mtime, size_of(path), path) for path in (self._path / QUARANTINE).glob("*-*")]
         for key in self._keys():
             folder = self.at(key)
@@ -308,7 +318,7 @@ class Runs:
         return tuple(gone)
 
     def clear_quarantine(self) -> int:
-        """Delete what was set aside; returns how many folders went."""
+        """Delete the folders in the quarantine; returns their number."""
         aside = [path for path in (self._path / QUARANTINE).glob("*") if path.is_dir()]
         for path in aside:
             shutil.rmtree(path, ignore_errors=True)
@@ -320,18 +330,21 @@ class Runs:
         """
         now = instant(self._clock())
         marked = []
-        for metadata in self.list(ontology=ontology_id):
-            if metadata.ontology_version == new_version or metadata.superseded_at or metadata.is_under_way:
+        for key in self._keys():
+            folder = self.at(key)
+            metadata = folder.peek()
+            if metadata is None or metadata.ontology_id != ontology_id or metadata.ontology_version == new_version:
                 continue
-            folder = self.at(metadata.idempotency_key)
+            if metadata.superseded_at or metadata.is_under_way:
+                continue
             write_durably(folder.path / METADATA, replace(metadata, superseded_at=now).to_json())
-            if self.objects is not None and tell:
-                self.objects.supersede(folder, now)
-            marked.append(folder.key)
+            marked.append(key)
+        if self.objects is not None and tell:
+            self.objects.supersede(ontology_id, version=new_version, at=now)
         return tuple(marked)
 
     def restore(self, key: str) -> RunMetadata | None:
-        """Write the folder of a result that only the database has; its events are not kept there."""
+        """Write the folder of a result that only the database has, without its events."""
         if self.objects is not None and self.at(key).exists():
             return self.at(key).peek()
         kept = self._tables.load(key) if self._tables is not None else None
@@ -350,7 +363,7 @@ class Runs:
         return metadata
 
     def set_aside(self, key: str, *, fence: int | None = None) -> Path | None:
-        """Move a damaged run to the quarantine and forget its record, unless somebody did it meanwhile.
+        """Move a damaged run to the quarantine and forget its record, unless another worker already did.
 
         `fence` is that of the record which led to the damage; a later one stands for other work.
         """
@@ -362,7 +375,7 @@ class Runs:
         return place
 
     def rescan(self) -> Rescan:
-        """Put right what a crash left between the folders, the records and the database."""
+        """Correct what a crash left inconsistent between the folders, the records and the database."""
         recorded, saved, ended, quarantined = [], [], [], []
         for key in self._keys():
             folder = self.at(key)
@@ -428,7 +441,7 @@ class Runs:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One process and thread at a time: comparing a fence and forgetting its record are two steps."""
+        """Exclude other processes and threads: comparing a fence and forgetting its record are two steps."""
         self._path.mkdir(parents=True, exist_ok=True)
         with (self._path / ".lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,19 +1,21 @@
-"""`metadata.json` of a run: how it stands, what it counted, what happened and what went wrong, and the
-digests of its files.
+"""`metadata.json` of a run: its state and counts, what happened, what went wrong, and the digests of its files; and
+`spending.jsonl`, what a run under way has spent so far.
 
-Rule: the first eleven fields are those of source document 001, part 1.4, under its names; the others were
-added. Times are UTC with milliseconds. Layouts are numbered: one that is not known is not read.
+Rule: the first eleven fields are those of source document 001, part 1.4, under its names; the others were added. Times
+are UTC with milliseconds. Layouts are numbered; an unknown one is not read.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from sameas.extraction.pipeline.outcome import MissingChunk
 from sameas.llm.ledger import RunOutcome, UsageRow
+from sameas.once.appended_lines import AppendedLines
 
 RunStatus: TypeAlias = Literal["pending", "running", "complete", "failed", "partial"]
 AuditType: TypeAlias = Literal[
@@ -44,7 +46,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 
 
 class AuditEvent(_Part, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Something that happened, for an audit; found things are counted, not listed."""
+    """Something that happened; found entities and relations are counted, not listed."""
 
     type: AuditType
     data: Mapping[str, Any] = {}
@@ -59,7 +61,7 @@ class AuditError(_Part, frozen=True, kw_only=True, rename="camel", omit_defaults
 
 
 class FileDigest(msgspec.Struct, frozen=True):
-    """What a file of the run must be."""
+    """The digest and size that a file of the run must have."""
 
     sha256: str
     size: int
@@ -70,14 +72,14 @@ class FileDigest(msgspec.Struct, frozen=True):
 
 
 class ExtractorName(msgspec.Struct, frozen=True):
-    """Who extracted."""
+    """The extractor and its version."""
 
     name: str
     version: str
 
 
 class RunMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a run stands."""
+    """The state of a run."""
 
     idempotency_key: str
     status: RunStatus
@@ -153,3 +155,64 @@ def instant(seconds: float) -> str:
 def seconds_of(written: str) -> float:
     """The time that `instant` wrote."""
     return datetime.fromisoformat(written).timestamp()
+
+
+SPENDING = "spending.jsonl"
+_row = msgspec.json.Decoder(UsageRow)
+
+
+class SpendingFile:
+    """What a run under way has spent, a line at each change, so that a kill loses nothing. Only one process writes.
+
+    A line has all that was spent on one stage with one model, over all attempts; a call under way counts as sent and
+    not answered. The last line of each stage and model counts. When the run ends, metadata.json has it all and the file
+    is deleted. It is not forced to the disk: after a power cut the metadata is what counts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / SPENDING
+        self._last: dict[tuple[str, str], UsageRow] = {}
+        self._lines: AppendedLines | None = None
+
+    def read(self, known: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
+        """What was spent: the rows of the metadata, updated by what was noted since."""
+        rows = {(row.stage, row.model): row for row in known}
+        try:
+            lines = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            lines = []
+        for line in lines:
+            try:
+                row = _row.decode(line)
+            except (msgspec.DecodeError, msgspec.ValidationError):
+                # A line of a process that was killed may be torn, and the one before it counts.
+                continue
+            rows[row.stage, row.model] = row
+        return tuple(row for _, row in sorted(rows.items()))
+
+    def note(self, row: UsageRow) -> None:
+        """Note all that was spent so far on the stage and model of this row."""
+        self._last[row.stage, row.model] = row
+        if self._lines is None:
+            self._lines = AppendedLines(self._path)
+        self._lines.append(msgspec.json.encode(row))
+
+    def begin(self) -> None:
+        """Rewrite the file with only the last line of each, so that no former writer has it open."""
+        self.close()
+        if not self._last:
+            self._path.unlink(missing_ok=True)
+            return
+        fresh = self._path.with_name(f".{SPENDING}-fresh.writing")
+        fresh.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in self._last.values()))
+        fresh.replace(self._path)
+
+    def end(self) -> None:
+        """Delete the file: the run is over, and its metadata has it all."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+            self._lines = None

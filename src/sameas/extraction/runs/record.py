@@ -12,6 +12,7 @@ import msgspec
 
 from sameas.extraction.runs.metadata import RunMetadata, RunStatus
 from sameas.once.call_builder import Options
+from sameas.once.codec import codec_for, unpack
 from sameas.once.engine import Engine
 from sameas.once.policy import DAY, HOUR, Policy
 from sameas.once.record import Record, State
@@ -31,7 +32,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     """Of the folder, as `RunMetadata.digest` gives it."""
     place: str = ""
-    """Where its objects are, if the files are kept as objects."""
+    """Where its files are, if they are kept as objects."""
 
     @classmethod
     def of(cls, metadata: RunMetadata, *, place: str = "") -> "RunSummary":
@@ -43,10 +44,18 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
             place=place,
         )
 
+    @classmethod
+    def in_record(cls, record: Record) -> "RunSummary | None":
+        """What a record says was accepted; None where nothing was."""
+        if record.state is not State.DONE or record.outcome is None:
+            return None
+        summary: RunSummary = unpack(record.outcome, codec_for(cls))
+        return summary
+
 
 def run_policy(*, lease: float = 30.0, retention: float | None = 7 * DAY, wait_for: float = HOUR) -> Policy:
-    """A run may take long, and its result is kept for seven days (source document 000, part 2.1)."""
-    # A result that could not be recorded is in its folder, which proves it to the next one who asks.
+    """The policy of runs, which may take long; a result is kept for seven days (source document 000, part 2.1)."""
+    # A result that could not be recorded is still in its folder, where the next call finds it.
     return Policy(lease=lease, retention=retention, wait_for=wait_for, patience=5.0, on_unstored="return")
 
 
@@ -56,7 +65,7 @@ def ontology_tag(ontology_id: str) -> str:
 
 
 def record_options(key: str, *, tenant: str, ontology_id: str, audit: Any = None) -> Options:
-    """How the engine is asked about a run, the same from everywhere."""
+    """The options with which the engine is called for a run, the same everywhere."""
     return Options(
         scope=SCOPE,
         key=key,
@@ -69,7 +78,7 @@ def record_options(key: str, *, tenant: str, ontology_id: str, audit: Any = None
 
 
 class RunRecords:
-    """The records of one tenant's runs, for code that is not in a task."""
+    """The records of one tenant's runs, for threads."""
 
     def __init__(
         self, backend: Backend, *, tenant: str, policy: Policy, clock: Callable[[], float] = time.time
@@ -85,7 +94,7 @@ class RunRecords:
 
     @property
     def retention(self) -> float:
-        """Seconds for which a result stands; beyond any life where it is kept until forgotten."""
+        """Seconds for which a result is kept; infinite if it is kept until it is forgotten."""
         return float("inf") if self._policy.retention is None else self._policy.retention
 
     def read(self, key: str) -> Record | None:
@@ -97,7 +106,7 @@ class RunRecords:
         return None if record is None else record.fence
 
     def is_held(self, key: str) -> bool:
-        """Whether somebody works on it, as far as this machine's clock can tell; it decides nothing."""
+        """Whether a worker holds it, as far as this machine's clock can tell; for information only."""
         record = self.read(key)
         if record is None or record.state is not State.HELD:
             return False
@@ -107,7 +116,7 @@ class RunRecords:
         return self._engine.forget(SCOPE, key, tenant=self._tenant, namespace="content")
 
     def remake(self, metadata: RunMetadata) -> bool:
-        """Record a result that its folder proves; False where a record is there."""
+        """Record a result that its folder proves; returns False if there is a record already."""
         if self.read(metadata.idempotency_key) is not None:
             return False
         options = record_options(metadata.idempotency_key, tenant=self._tenant, ontology_id=metadata.ontology_id)

@@ -50,7 +50,7 @@ class ResultTables:
         self._database.close()
 
     def begin(self, key: str, *, ontology_id: str, audit: Mapping[str, Any]) -> None:
-        """An execution begins."""
+        """Record that an execution begins."""
         with self._database.transaction() as session:
             self._do(session, "begin_handle", key=key, audit=_json(audit))
             self._log(session, key, ontology_id, "cache_miss", {}, audit)
@@ -64,7 +64,7 @@ class ResultTables:
         keep_for: float,
         audit: Mapping[str, Any],
     ) -> None:
-        """Keep a complete result."""
+        """Save a complete result."""
         key, counts = metadata.idempotency_key, _counts(metadata)
         with self._database.transaction() as session:
             self._do(
@@ -88,7 +88,7 @@ class ResultTables:
             self._do(session, "remove_expired")
 
     def fail(self, key: str, *, ontology_id: str, error: Mapping[str, Any], audit: Mapping[str, Any]) -> None:
-        """An execution ended without a complete result."""
+        """Record that an execution ended without a complete result."""
         with self._database.transaction() as session:
             self._do(session, "end_handle", key=key, status="failed", result=None, error=_json(error))
             # A message may quote the text, and this row outlives the run.
@@ -97,8 +97,7 @@ class ResultTables:
 
     def load(self, key: str) -> KeptResult | None:
         """A result that has not expired; None also where its layout is not known."""
-        with self._database.reading() as session:
-            rows = self._do(session, "load_result", key=key)
+        rows = self._read("load_result", key=key)
         if not rows:
             return None
         entities, relations, rejected, graph, metadata = (column.encode() for column in rows[0])
@@ -110,9 +109,7 @@ class ResultTables:
 
     def keys(self, prefix: str) -> list[str]:
         """The keys of kept results that begin with this."""
-        with self._database.reading() as session:
-            rows = self._do(session, "find_keys", first=prefix, beyond=f"{prefix}\uffff")
-        return [key for (key,) in rows]
+        return [key for (key,) in self._read("find_keys", first=prefix, beyond=f"{prefix}\uffff")]
 
     def log(
         self,
@@ -123,17 +120,17 @@ class ResultTables:
         about: Mapping[str, Any] | None = None,
         audit: Mapping[str, Any] | None = None,
     ) -> None:
-        """One line of the audit log."""
+        """Write a line of the audit log."""
         with self._database.transaction(durable=False) as session:
             self._log(session, key, ontology_id, event, about or {}, audit or {})
 
     def touch(self, key: str) -> None:
-        """The result was used now."""
+        """Note that the result was used now."""
         with self._database.transaction(durable=False) as session:
             self._do(session, "touch_result", key=key)
 
     def remove(self, key: str, *, ontology_id: str) -> None:
-        """Delete a result and its handle; the audit log says so."""
+        """Delete a result and its handle, with a line in the audit log."""
         with self._database.transaction() as session:
             self._do(session, "remove_handle", key=key)
             self._do(session, "remove_result", key=key)
@@ -143,7 +140,7 @@ class ResultTables:
     def invalidate(
         self, ontology_id: str, *, old_version: str | None, new_version: str, audit: Mapping[str, Any]
     ) -> int:
-        """Delete every result of an ontology but those of the new version; the audit log says so."""
+        """Delete the results of an ontology except those of the new version, with a line in the audit log."""
         with self._database.transaction() as session:
             self._do(session, "remove_of_ontology", ontology_id=ontology_id, new_version=new_version)
             removed = session.changed
@@ -158,9 +155,7 @@ class ResultTables:
 
     def save_ontology(self, ontology_id: str, ontology: Ontology, *, audit: Mapping[str, Any]) -> None:
         """Keep the content of an ontology, where this version of it is not there."""
-        with self._database.reading() as session:
-            known = self._do(session, "ontology_version", id=ontology_id)
-        if known == [(ontology.version,)]:
+        if self._read("ontology_version", id=ontology_id) == [(ontology.version,)]:
             return
         about = {"label": ontology.titles[0].value} if ontology.titles else {}
         with self._database.transaction() as session:
@@ -179,6 +174,9 @@ class ResultTables:
         """Delete the content of an ontology, or of one version of it."""
         with self._database.transaction() as session:
             self._do(session, "remove_ontology", id=ontology_id, version=version or "")
+
+    def _read(self, name: str, **values: object) -> list[Row]:
+        return self._database.read(name, tenant=self._tenant, now=instant(self._clock()), **values)
 
     def _do(self, session: Session, name: str, **values: object) -> list[Row]:
         return session.run(name, tenant=self._tenant, now=instant(self._clock()), **values)

@@ -26,7 +26,7 @@ _SHOWN = 3
 
 
 class ReviewRefusedError(SameasError, ValueError):
-    """A decision that the text or the ontology does not allow."""
+    """The text or the ontology does not allow a decision."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
@@ -34,8 +34,8 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 
 
 class EntityRef(_Part, frozen=True, kw_only=True):
-    """A thing: by its id in the run that was looked at, and by its name in any other. Without an id it is a new one, of
-    these types, at this place.
+    """An entity: by its id in the run that was reviewed, by its name in any other. Without an id it is a new entity
+    with these types at this place.
     """
 
     name: str
@@ -45,7 +45,7 @@ class EntityRef(_Part, frozen=True, kw_only=True):
 
 
 class Statement(_Part, frozen=True, kw_only=True):
-    """What is said, and the words that say it."""
+    """A statement, and the words of the text that support it."""
 
     subject: EntityRef
     predicate: str
@@ -55,7 +55,7 @@ class Statement(_Part, frozen=True, kw_only=True):
 
 
 class Wish(_Part, frozen=True, kw_only=True):
-    """What a reviewer wants: which of these fields are needed depends on the action."""
+    """What a reviewer asks for; which fields are needed depends on the action."""
 
     action: Action
     statement: Statement | None = None
@@ -73,7 +73,7 @@ class Wish(_Part, frozen=True, kw_only=True):
 
 
 class Decision(_Part, frozen=True, kw_only=True):
-    """A wish that was granted: by whom, when, and on which run."""
+    """An accepted wish: by whom, when, and on which run."""
 
     id: str
     at: str
@@ -83,7 +83,7 @@ class Decision(_Part, frozen=True, kw_only=True):
 
 
 class Standing(_Part, frozen=True, kw_only=True):
-    """A decision with what became of it in this run."""
+    """A decision and its effect in this run."""
 
     decision: Decision
     state: Literal["applied", "undone", "stale"]
@@ -91,7 +91,7 @@ class Standing(_Part, frozen=True, kw_only=True):
 
 
 class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph after all decisions. `decided` names the statements that somebody looked at and let stand."""
+    """The graph after all decisions. `decided` has the statements that a reviewer looked at and kept."""
 
     graph: KnowledgeGraph
     decided: dict[Triple, Action]
@@ -101,7 +101,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
 def apply_decisions(
     graph: KnowledgeGraph, decisions: Sequence[Decision], *, index: OntologyIndex | None, text: str | None
 ) -> Reviewed:
-    """The graph as reviewers want it."""
+    """The graph after these decisions, in the order of time."""
     undone = undone_ids(decisions)
     desk = _Desk(graph, index, text)
     standing = []
@@ -127,7 +127,7 @@ def check_wish(
     index: OntologyIndex | None,
     text: str | None,
 ) -> None:
-    """Raise where a new wish cannot be granted after these decisions."""
+    """Raise ReviewRefusedError if a new wish cannot be accepted after these decisions."""
     if wish.action == "undo":
         if wish.undoes not in {decision.id for decision in decisions} - undone_ids(decisions):
             raise ReviewRefusedError("there is no such decision, or it was undone before")
@@ -137,7 +137,7 @@ def check_wish(
 
 
 def undone_ids(decisions: Iterable[Decision]) -> frozenset[str]:
-    """What was undone; an undo that was undone itself does not count."""
+    """The ids of undone decisions; an undo that was itself undone does not count."""
     undone: set[str] = set()
     for decision in reversed([*decisions]):
         if decision.wish.action == "undo" and decision.id not in undone:
@@ -220,7 +220,7 @@ class _Desk:
         self._put(made, "add")
 
     def _made(self, statement: Statement) -> Relation:
-        """The relation of a statement, checked against text and ontology; its new things are added."""
+        """The relation of a statement, checked against text and ontology; its new entities are added."""
         if not statement.evidence:
             raise ReviewRefusedError("a fact needs the words of the text that say it; select them")
         for evidence in statement.evidence:
@@ -307,7 +307,7 @@ class _Desk:
         self._check_types(types)
         name = wish.name or chosen[0].text
         made = Entity(
-            # Its name is another's, too: the place tells them apart.
+            # Another entity has the same name: the place tells them apart.
             id=entity_id(f"{name.casefold()} {chosen[0].start}", types[0]),
             name=name,
             types=types,
@@ -330,7 +330,7 @@ class _Desk:
             self._move(before, after)
 
     def _move(self, before: Relation, after: Relation) -> None:
-        """Put a relation under its new ends; one that is there already gets its evidence."""
+        """Give a relation its new ends; if that relation exists already, it gets the evidence."""
         del self._relations[before.triple]
         how = self.decided.pop(before.triple, None)
         if after.value is None and after.subject == after.object:
@@ -407,7 +407,7 @@ class _Desk:
         )
 
     def _check_relations(self, changed: dict[str, Entity], moved: Sequence[Relation] | None = None) -> None:
-        """Raise where what is said of changed things would not be allowed any more."""
+        """Raise ReviewRefusedError if a relation of a changed entity would no longer be allowed."""
         broken = []
         for relation in moved if moved is not None else self._relations.values():
             if relation.subject not in changed and relation.object not in changed:
@@ -451,7 +451,7 @@ def _same_value(one: Value, other: Value | None) -> bool:
 
 
 def _supported(found: tuple[Evidence, ...], wanted: tuple[Evidence, ...]) -> bool:
-    """Whether any of the words are the same, or a part of the others; offsets move when a document is edited."""
+    """Whether some evidence has the same words, or contains them; offsets move when a document is edited."""
     if not wanted:
         return True
     texts = [_plain(one.text) for one in found]

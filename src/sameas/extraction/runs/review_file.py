@@ -1,8 +1,8 @@
 """The decisions about one document as a file: a line of JSON each, who and when, never changed.
 
 Rule: the file is named by the document and not by a run, so that decisions outlive the run that was looked at. One
-writer at a time: a decision is checked and written under the same lock. It goes when the last run that it speaks of is
-deleted.
+writer at a time: a decision is checked and written under the same lock. The file is deleted with the last run that one
+of its decisions was made on.
 """
 
 import fcntl
@@ -34,12 +34,12 @@ class ReviewFile:
         document = f"name:{metadata.document}" if metadata.document else f"text:{metadata.text_hash}"
         digest = hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
         self._path = runs / REVIEWS / f"{digest}.jsonl"
-        # Where every machine must see decisions, each is an object of its own, and none is in the file.
+        # If all machines must see decisions, each is an object of its own, and the file is not used.
         self._objects, self._document = objects, digest
         self._run = metadata.idempotency_key
 
     def read(self, *, up_to: int | None = None) -> tuple[Decision, ...]:
-        """All decisions, or the first so many."""
+        """All decisions, or only the first `up_to`."""
         if self._objects is not None:
             return tuple(_decoder.decode(data) for data in self._objects.decisions(self._document)[:up_to])
         try:
@@ -50,7 +50,7 @@ class ReviewFile:
         return tuple(_decoder.decode(line) for line in lines[:-1][:up_to])
 
     def add(self, wish: Wish, *, by: str, now: float, check: Callable[[Sequence[Decision]], None]) -> Decision:
-        """Write a decision that `check` lets stand after those before it."""
+        """Write a decision after `check`, which is given the earlier ones, has accepted it."""
         if self._objects is not None:
             check(self.read())
             decision = Decision(id=str(uuid7()), at=instant(now), by=by, run=self._run, wish=wish)

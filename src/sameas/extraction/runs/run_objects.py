@@ -13,14 +13,19 @@ and believed by the digests of its metadata.
     helpers/{tenant}/{key}/{part}-{id}                  what a helper of a run has spent, until the run has ended
     started/{tenant}/{time}~{key}                       when a run began, the newest first
     ontologies/{tenant}/{digest}                        an ontology of some run, by its version
+    superseded/{tenant}/{digest}                        since when results of an ontology's other versions are old
     reviews/{tenant}/{document}/{id}                    a decision of a reviewer
 """
 
+import hashlib
 import logging
 import re
 import threading
+import time
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -29,32 +34,32 @@ from msgspec.structs import replace
 
 from sameas.extraction.events.journal import JournalLine, JournalTail
 from sameas.extraction.extractors.usage import joined
-from sameas.extraction.runs.durable_file import write_durably
-from sameas.extraction.runs.folder import RunFolder
-from sameas.extraction.runs.folder_names import Mark, is_key, tenant_folder
-from sameas.extraction.runs.metadata import EVENTS, METADATA, RunMetadata, seconds_of
-from sameas.extraction.runs.sources import TEXT
-from sameas.extraction.runs.spending import SPENDING
+from sameas.extraction.runs.durable_file import write_copy
+from sameas.extraction.runs.folder import TEXT, Mark, RunFolder, is_key, tenant_folder
+from sameas.extraction.runs.metadata import EVENTS, METADATA, SPENDING, RunMetadata, seconds_of
 from sameas.llm.ledger import UsageRow
 from sameas.objects import Objects, ObjectsUnavailable
 
 _LOG = logging.getLogger("sameas")
-# Seconds between two looks at what a run has to tell; a run that is over sooner is told as a whole.
+# Seconds between two uploads of what a run has written; a shorter run is uploaded as a whole.
 _EVERY = 0.3
+# The same for how it stands, which each stage changes.
+_METADATA_EVERY = 1.0
 # Bytes of a result that are one object; what is larger has its files beside it.
 _TOGETHER = 8 << 20
 _SEGMENT = re.compile(r"(\d+)/events/(\d+)-(\d+)")
 _PLACE_FILE = ".place"
 _RESULT = "result"
-_SUPERSEDED = "superseded"
+# Seconds for which this process believes what it was told about versions.
+_KNOWN_FOR = 1.0
 # Milliseconds of the year 5138: later runs come first in the order of names.
 _FAR = 99_999_999_999_999
 
 
 class LiveEvents(Protocol):
-    """Word of what happens, to whoever listens now; losing it loses nothing."""
+    """Tells listeners what happens now; a lost message loses nothing."""
 
-    def publish(self, tenant: str, key: str, first: int, lines: list[bytes]) -> None: ...
+    def publish(self, tenant: str, key: str, first: int, lines: list[bytes], *, fence: int) -> None: ...
 
     def ended(self, tenant: str, key: str) -> None: ...
 
@@ -66,13 +71,21 @@ class _Files(msgspec.Struct):
     apart: tuple[str, ...] = ()
 
 
+class _Superseding(msgspec.Struct):
+    """The version of an ontology that counts, since a moment."""
+
+    version: str
+    at: str
+
+
 _rows = msgspec.json.Decoder(tuple[UsageRow, ...])
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Files).decode
+_decode_superseding = msgspec.msgpack.Decoder(_Superseding).decode
 
 
-class Segment(NamedTuple):
-    """A part of a journal, and the fence of who wrote it."""
+class JournalSegment(NamedTuple):
+    """A part of a journal, with the fence of its writer."""
 
     first: int
     last: int
@@ -89,47 +102,49 @@ class RunObjects:
         self._folder = tenant_folder(tenant)
         self._live = live
         self._known_ontologies: set[str] = set()
+        # By the ontology's id: until when it is believed, and what was told.
+        self._superseding: dict[str, tuple[float, _Superseding | None]] = {}
 
     def begin(self, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> "AttemptUpload":
-        """Tell everybody of an attempt from now on."""
+        """Publish an attempt from now on."""
         return AttemptUpload(self, folder, fence, is_lost=is_lost)
 
     def refresh(self, folder: RunFolder, *, place: str = "", anew: bool = False) -> None:
-        """Bring the folder up to date with a place, or with the newest attempt; `anew`: although it seems to be."""
+        """Bring the folder up to date with a place, or with the newest attempt; with `anew`, even if it seems to be."""
         key = folder.key
         if place:
-            if anew or read_place(folder) != f"{place}/{_RESULT}":
+            if anew or not _is_copy_of(folder, f"{place}/{_RESULT}"):
                 self._fetch_result(folder, place)
             return
         names = self.names(key)
         places = sorted({name.partition("/")[0] for name in names if "/" in name}, reverse=True)
         if not places:
             if read_place(folder):
-                # A copy of what was deleted elsewhere.
+                # The run was deleted elsewhere, and this is its copy.
                 folder.remove()
             return
         newest = places[0]
         if f"{newest}/{_RESULT}" in names:
-            if anew or read_place(folder) != f"{newest}/{_RESULT}":
+            if anew or not _is_copy_of(folder, f"{newest}/{_RESULT}"):
                 self._fetch_result(folder, newest)
         else:
             self._fetch_under_way(folder, newest, names)
 
     def names(self, key: str) -> set[str]:
-        """The names of all that there is of a run, below its own."""
+        """The names of all objects of a run, relative to its own."""
         root = self._root(key)
         return {one.name.removeprefix(root) for one in self._objects.list(root.rstrip("/"))}
 
     def lines(self, key: str, *, after: int = 0, names: Iterable[str] | None = None) -> Iterator[JournalLine]:
-        """The journal from the line after this number, as far as it was told."""
+        """The lines of the journal after this number, as far as they were published."""
         root, number = self._root(key), after
         found = self.names(key) if names is None else set(names)
         places = sorted({name.partition("/")[0] for name in found if "/" in name}, reverse=True)
         if places and f"{places[0]}/{_RESULT}" in found:
             yield from self._ended_lines(key, places[0], after)
             return
-        segments = [segment for name in found if (segment := _segment(name)) is not None]
-        while (segment := segment_at(segments, number + 1)) is not None:
+        journal = SegmentedJournal(segment for name in found if (segment := _segment(name)) is not None)
+        while (segment := journal.at(number + 1)) is not None:
             data = self._objects.get(root + segment.name)
             if data is None:
                 return
@@ -139,7 +154,7 @@ class RunObjects:
                     yield JournalLine(number, line)
 
     def remove(self, key: str) -> bool:
-        """Delete all that there is of a run; whether there was anything."""
+        """Delete all objects of a run; returns whether there were any."""
         root = self._root(key)
         names = [one.name for one in self._objects.list(root.rstrip("/"))]
         started = [f"started/{self._folder}/{mark}" for mark in self._started() if mark.endswith(key)]
@@ -148,11 +163,11 @@ class RunObjects:
         return bool(names)
 
     def tell_spending(self, key: str, name: str, rows: Iterable[UsageRow]) -> None:
-        """Say what a helper of a run has spent so far."""
+        """Write what a helper of a run has spent so far."""
         self._objects.put(f"helpers/{self._folder}/{key}/{name}", msgspec.json.encode(tuple(rows)))
 
     def take_spending(self, key: str) -> tuple[UsageRow, ...]:
-        """What helpers of a run have spent that nobody has counted yet; it is counted by whoever takes it."""
+        """Take what helpers of a run have spent and was not counted yet; the caller must count it."""
         names = [one.name for one in self._objects.list(f"helpers/{self._folder}/{key}")]
         told = [data for name in names if (data := self._objects.get(name)) is not None]
         self._objects.delete(names)
@@ -169,20 +184,20 @@ class RunObjects:
         return [Mark(parts[1], parts[2]) for parts in parted if len(parts) == 3 and is_key(parts[2])]
 
     def keep_ontology(self, file: Path) -> None:
-        """Have an ontology that lies here known everywhere."""
+        """Upload an ontology from this machine."""
         name = f"ontologies/{self._folder}/{file.name}"
         if name not in self._known_ontologies and not self._objects.has(name):
             self._objects.put(name, file.read_bytes())
         self._known_ontologies.add(name)
 
     def fetch_ontology(self, file: Path) -> None:
-        """Have an ontology here that is known."""
+        """Download an ontology to this machine."""
         if file.exists():
             return
         data = self._objects.get(f"ontologies/{self._folder}/{file.name}")
         if data is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(file, data)
+            write_copy(file, data)
 
     def forget_ontologies(self, *, needed: Container[str]) -> None:
         """Delete the ontologies with all other names."""
@@ -192,7 +207,7 @@ class RunObjects:
         self._known_ontologies.difference_update(gone)
 
     def decisions(self, document: str) -> list[bytes]:
-        """The decisions about a document, in the order in which they were taken."""
+        """The decisions about a document, in the order in which they were made."""
         names = sorted(one.name for one in self._objects.list(f"reviews/{self._folder}/{document}"))
         return [data for name in names if (data := self._objects.get(name)) is not None]
 
@@ -208,7 +223,7 @@ class RunObjects:
             yield one.name.removeprefix(root)
 
     def put_result(self, folder: RunFolder, place: str, metadata: RunMetadata) -> None:
-        """Keep every file of a run that has ended."""
+        """Upload every file of a run that has ended."""
         files = {METADATA: metadata.to_json()}
         for name in (*metadata.files, TEXT, EVENTS):
             with suppress(FileNotFoundError):
@@ -224,19 +239,18 @@ class RunObjects:
         self._objects.put(f"{self._root(folder.key)}{place}/{_RESULT}", _encode(_Files(files, tuple(apart))))
         _write_place(folder, f"{place}/{_RESULT}")
 
-    def supersede(self, folder: RunFolder, at: str) -> None:
-        """Mark a result for whoever fetches it from now on."""
-        place, _, name = read_place(folder).partition("/")
-        if name == _RESULT:
-            self.put(folder.key, place, _SUPERSEDED, at.encode())
+    def supersede(self, ontology_id: str, *, version: str, at: str) -> None:
+        """Have the results of an ontology's other versions marked, wherever they are fetched from now on."""
+        self._objects.put(self._superseded_name(ontology_id), _encode(_Superseding(version, at)))
+        self._superseding.pop(ontology_id, None)
 
     def put(self, key: str, place: str, name: str, data: bytes) -> None:
         self._objects.put(f"{self._root(key)}{place}/{name}", data)
 
-    def publish(self, key: str, lines: list[JournalLine]) -> None:
+    def publish(self, key: str, lines: list[JournalLine], *, fence: int) -> None:
         """Tell whoever listens now; what they miss they find here."""
         if self._live is not None and lines:
-            self._live.publish(self._tenant, key, lines[0].number, [line.data for line in lines])
+            self._live.publish(self._tenant, key, lines[0].number, [line.data for line in lines], fence=fence)
 
     def say_ended(self, key: str) -> None:
         if self._live is not None:
@@ -246,13 +260,28 @@ class RunObjects:
         files = self._result(folder.key, place)
         if files is None:
             return
-        if (at := self._objects.get(f"{self._root(folder.key)}{place}/{_SUPERSEDED}")) is not None:
-            metadata = replace(RunMetadata.from_json(files[METADATA]), superseded_at=at.decode())
-            files[METADATA] = metadata.to_json()
+        metadata = RunMetadata.from_json(files[METADATA])
+        if (at := self._superseded_at(metadata)) is not None:
+            files[METADATA] = replace(metadata, superseded_at=at).to_json()
         folder.prepare()
         for name in sorted(files, key=lambda one: one == METADATA):
-            write_durably(folder.path / name, files[name], settle=False)
+            write_copy(folder.path / name, files[name])
         _write_place(folder, f"{place}/{_RESULT}")
+
+    def _superseded_at(self, metadata: RunMetadata) -> str | None:
+        id_, now = metadata.ontology_id, time.monotonic()
+        known = self._superseding.get(id_)
+        if known is None or known[0] < now:
+            data = self._objects.get(self._superseded_name(id_))
+            known = now + _KNOWN_FOR, None if data is None else _decode_superseding(data)
+            self._superseding[id_] = known
+        newest = known[1]
+        if newest is None or metadata.ontology_version == newest.version or (metadata.completed_at or "") > newest.at:
+            return None
+        return newest.at
+
+    def _superseded_name(self, ontology_id: str) -> str:
+        return f"superseded/{self._folder}/{hashlib.sha256(ontology_id.encode()).hexdigest()}"
 
     def _result(self, key: str, place: str) -> dict[str, bytes] | None:
         data = self._objects.get(f"{self._root(key)}{place}/{_RESULT}")
@@ -268,17 +297,17 @@ class RunObjects:
         return files
 
     def _fetch_under_way(self, folder: RunFolder, place: str, names: set[str]) -> None:
-        """What was told of an attempt that has not ended, or never will."""
+        """Fetch what was published of an attempt that has not ended, or never will."""
         data = self._objects.get(f"{self._root(folder.key)}{place}/{METADATA}")
         if data is None:
             return
         folder.prepare()
         lines = b"".join(line.data + b"\n" for line in self.lines(folder.key, names=names))
-        write_durably(folder.path / EVENTS, lines, settle=False)
+        write_copy(folder.path / EVENTS, lines)
         spending = self._objects.get(f"{self._root(folder.key)}{place}/{SPENDING}")
         if spending is not None:
-            write_durably(folder.path / SPENDING, spending, settle=False)
-        write_durably(folder.path / METADATA, data)
+            write_copy(folder.path / SPENDING, spending)
+        write_copy(folder.path / METADATA, data)
         _write_place(folder, place)
 
     def _ended_lines(self, key: str, place: str, after: int) -> Iterator[JournalLine]:
@@ -292,38 +321,40 @@ class RunObjects:
 
 
 class AttemptUpload:
-    """Tells of one attempt while it goes on, from a thread of its own."""
+    """Publishes one attempt while it goes on, in a thread of its own."""
 
     def __init__(self, run_objects: RunObjects, folder: RunFolder, fence: int, *, is_lost: Callable[[], bool]) -> None:
         self.place = f"{fence:020d}"
+        self._fence = fence
         self._objects = run_objects
         self._folder = folder
         self._is_lost = is_lost
         self._tail = JournalTail(folder.journal_path)
         self._tail.skip()
-        self._metadata: bytes | None = None
+        self._metadata: RunMetadata | None = None
+        self._metadata_at = 0.0
         self._spending = b""
         self._stop = threading.Event()
-        # The metadata of an attempt is told before it runs: whoever goes on after it must find where it began.
+        # Metadata is uploaded before the attempt runs: the next attempt must find where this one began.
         self._thread = threading.Thread(target=self._run, name="sameas-upload", daemon=True)
         self._thread.start()
 
-    def note(self, metadata: bytes) -> None:
+    def note(self, metadata: RunMetadata) -> None:
         """How the attempt stands now."""
         self._metadata = metadata
 
     def finish(self, metadata: RunMetadata) -> None:
-        """Keep all files and say that it has ended; raises where they cannot be kept."""
+        """Upload all files and mark the attempt as ended; raises ObjectsUnavailable if that fails."""
         self.close()
         self._objects.put_result(self._folder, self.place, metadata)
-        self._objects.publish(self._folder.key, self._tail.lines())
+        self._objects.publish(self._folder.key, self._tail.lines(), fence=self._fence)
 
     def spent_by_helpers(self) -> tuple[UsageRow, ...]:
-        """What others have spent on this run, to be counted now."""
+        """Take what helpers have spent on this run, to be counted now."""
         return self._objects.take_spending(self._folder.key)
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Publish nothing more."""
         self._stop.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
@@ -341,8 +372,9 @@ class AttemptUpload:
 
     def _tell(self) -> None:
         key, metadata = self._folder.key, self._metadata
-        if metadata is not None:
-            self._objects.put(key, self.place, METADATA, metadata)
+        if metadata is not None and time.monotonic() >= self._metadata_at:
+            self._objects.put(key, self.place, METADATA, metadata.to_json())
+            self._metadata_at = time.monotonic() + _METADATA_EVERY
             if self._metadata is metadata:
                 self._metadata = None
         with suppress(FileNotFoundError):
@@ -360,32 +392,54 @@ class AttemptUpload:
         except ObjectsUnavailable:
             self._tail = JournalTail(self._folder.journal_path, after=position)
             raise
-        self._objects.publish(key, lines)
+        self._objects.publish(key, lines, fence=self._fence)
 
 
-def segment_at(segments: Iterable[Segment], number: int) -> Segment | None:
-    """The segment that holds a line: of the latest attempt that has begun by then, and of no earlier one."""
-    begun: dict[int, int] = {}
-    known = list(segments)
-    for one in known:
-        begun[one.fence] = min(one.first, begun.get(one.fence, one.first))
-    fence = max((fence for fence, first in begun.items() if first <= number), default=None)
-    return next((one for one in known if one.fence == fence and one.first <= number <= one.last), None)
+class SegmentedJournal:
+    """Which segment a line of a run is read from: that of the latest attempt that has begun by then, and of no earlier
+    one. A long run has thousands of them.
+    """
+
+    def __init__(self, segments: Iterable[JournalSegment]) -> None:
+        self._of: dict[int, list[JournalSegment]] = {}
+        for one in sorted(segments):
+            self._of.setdefault(one.fence, []).append(one)
+
+    def at(self, number: int) -> JournalSegment | None:
+        fence = max((fence for fence, own in self._of.items() if own[0].first <= number), default=None)
+        if fence is None:
+            return None
+        own = self._of[fence]
+        found = own[bisect_right(own, number, key=attrgetter("first")) - 1]
+        return found if number <= found.last else None
 
 
-def _segment(name: str) -> Segment | None:
+def _segment(name: str) -> JournalSegment | None:
     found = _SEGMENT.fullmatch(name)
-    return None if found is None else Segment(int(found[2]), int(found[3]), int(found[1]), name)
+    return None if found is None else JournalSegment(int(found[2]), int(found[3]), int(found[1]), name)
 
 
 def read_place(folder: RunFolder) -> str:
-    """What of the objects a folder is a copy of; empty if it is none."""
+    """The place of the objects that a folder is a copy of; empty if there is none."""
     try:
         return (folder.path / _PLACE_FILE).read_text()
     except (FileNotFoundError, NotADirectoryError):
         return ""
 
 
+def _is_copy_of(folder: RunFolder, place: str) -> bool:
+    """Whether a folder is a copy of a result, as far as that is seen without reading it: a power cut may have emptied
+    its files.
+    """
+    metadata = folder.peek() if read_place(folder) == place else None
+    if metadata is None:
+        return False
+    try:
+        return all((folder.path / name).stat().st_size == file.size for name, file in metadata.files.items())
+    except FileNotFoundError:
+        return False
+
+
 def _write_place(folder: RunFolder, place: str) -> None:
     with suppress(FileNotFoundError):
-        write_durably(folder.path / _PLACE_FILE, place.encode(), settle=False)
+        write_copy(folder.path / _PLACE_FILE, place.encode())

@@ -1,10 +1,9 @@
-"""Extraction, once: the same text, ontology, extractor and settings are worked on one time, and everybody
-gets that result.
+"""Extraction, once: the same text, ontology, extractor and settings are worked on one time, and every caller gets that
+result.
 
-Rule: the once engine decides who works; the run's folder holds what came out and is checked whenever it is
-read. Only a complete outcome completes the record: a partial one is answered as partial and its claim is
-given back, so that the next request does what is missing; who waited meanwhile shares it. A damaged folder is set
-aside and done again.
+Rule: the once engine decides who works. The folder of the run holds the result and is checked whenever it is read. Only
+a complete outcome completes the record: a partial one is returned as partial and its claim is given back, so that the
+next request does what is missing; callers who waited meanwhile share it. A damaged folder is set aside and done again.
 """
 
 import asyncio
@@ -14,7 +13,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,16 +23,13 @@ from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.confidence import SureGraph, least_confidence, sure_part
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.graph.model import Graph, KnowledgeGraph, in_memory
-from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, render, write_about
-from sameas.extraction.runs.caches import RunCaches
+from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat, Writable, write_about, write_graph
+from sameas.extraction.runs.caches import RecentResults, RunCaches
 from sameas.extraction.runs.checkpoint_file import DEFAULT_BYTES, CheckpointFile
 from sameas.extraction.runs.checkpoint_tables import CheckpointTables
-from sameas.extraction.runs.event_relay import EventRelay, OnEvent, OnWait
-from sameas.extraction.runs.folder import RunDamagedError, RunReplacedError, Stored
-from sameas.extraction.runs.folder_names import tenant_folder
+from sameas.extraction.runs.folder import RunDamagedError, RunReplacedError, Stored, tenant_folder
 from sameas.extraction.runs.library import Run, Runs
 from sameas.extraction.runs.metadata import GRAPH, RunMetadata
-from sameas.extraction.runs.recent_results import RecentResults
 from sameas.extraction.runs.record import (
     SCOPE,
     RunRecords,
@@ -45,34 +40,31 @@ from sameas.extraction.runs.record import (
 )
 from sameas.extraction.runs.results import AuditLine, ResultTables
 from sameas.extraction.runs.run_objects import LiveEvents, RunObjects
-from sameas.extraction.runs.shared_runs import SharedRuns
+from sameas.extraction.runs.shared_runs import EventRelay, OnEvent, OnWait, SharedRuns
 from sameas.extraction.runs.work import ExtractionWork, PartialRunError, hit
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import DocumentPlaces, DocumentSource
 from sameas.extraction.text.source import SourceText
 from sameas.identity.key import IdempotencyKey, compute_idempotency_key
 from sameas.objects import Objects
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import StoreError
-from sameas.once.observe import CallEnded, Observer
-from sameas.once.observe import Event as OnceEvent
+from sameas.once.observe import Observer
 from sameas.once.policy import Policy
 from sameas.once.store import AsyncStore
 from sameas.ontology.model import Ontology
 
 if TYPE_CHECKING:
     from sameas.extraction.pipeline.pipeline import Pipeline
-    from sameas.extraction.pipeline.run import Part
-from sameas.extraction.pipeline.settings import PipelineSettings
+    from sameas.extraction.pipeline.run import RunPart
+    from sameas.extraction.pipeline.settings import PipelineSettings
 
 _LOG = logging.getLogger("sameas")
 
-# Each time a damaged folder was set aside, or another worker took over; more often, something else is wrong.
+# Tries after a damaged folder or a takeover by another worker; if it happens more often, something else is wrong.
 _TRIES = 5
 _PIPELINES_KEPT = 8
 _SHORT = 100_000
 _NAMELESS = "urn:sameas:ontology:"
-
-_HOW: ContextVar[list[str] | None] = ContextVar("sameas_extraction_how", default=None)
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,19 +80,19 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Extraction(msgspec.Struct, frozen=True, dict=True):
-    """What an extraction gave, and where it came from."""
+    """The result of an extraction, and where it came from."""
 
     key: IdempotencyKey
     replayed: bool
-    """The result was there: nothing was extracted."""
+    """Whether the result was there already: nothing was extracted."""
     shared: bool
-    """Somebody else was at it at the same time, and this caller waited for them."""
+    """Whether another caller was extracting the same at the same time, and this one waited for it."""
     metadata: RunMetadata
     found: Graph
-    """The graph as it was found or read, too large for memory where the text was long."""
+    """The graph as it was found or read; for a long text it is not in memory as a whole."""
     folder: Path
     stored: bool = True
-    """Whether the record says so too: a store that was away is told by whoever asks for the run next."""
+    """Whether the record was completed, too; if the store was away, the next call for the run completes it."""
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
@@ -108,14 +100,14 @@ class Extraction(msgspec.Struct, frozen=True, dict=True):
         return in_memory(self.found)
 
     def sure(self, min_confidence: float | None = None) -> "Extraction":
-        """With what is sure enough: as asked for, or as suits the extractor."""
+        """Only what is sure enough: by this confidence, or by the one that suits the extractor."""
         least = least_confidence(self.metadata.extractor.name, min_confidence)
         return msgspec.structs.replace(self, found=sure_part(self.found, least)) if least > 0 else self
 
 
 class ExtractionService:
-    """Extracts for one tenant. `home` holds the run folders and the caches, `store` the records; `memo_tenant` is under
-    whose name models' replies are kept, where that is another's.
+    """Extracts for one tenant. `home` holds the run folders and the caches, `store` the records. `memo_tenant` is the
+    tenant under whose name replies of models are kept, if it is another.
     """
 
     def __init__(
@@ -136,7 +128,7 @@ class ExtractionService:
         self._tenant = tenant
         self._clock = clock
         policy = self._settings.policy
-        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=(_How(), *observers))
+        self._engine = AsyncEngine(store, policies={SCOPE: policy}, observers=observers)
         self._tables = None if database is None else ResultTables(database, tenant=tenant, clock=clock)
         folder = home / "runs"
         self._checkpoints = self._open_checkpoints(home, database)
@@ -152,7 +144,7 @@ class ExtractionService:
         )
         self._recent = RecentResults()
         self._shared_runs = SharedRuns(finish_alone=self._settings.finish_alone)
-        # The ontology and the extractor are kept beside their pipeline, so that their ids stay theirs.
+        # Ontology and extractor are kept with their pipeline, so that their `id()` is not reused.
         self._lock = threading.Lock()
         self._pipelines: OrderedDict[tuple[int, int, int], tuple[Any, Pipeline]] = OrderedDict()
 
@@ -166,7 +158,7 @@ class ExtractionService:
 
     @property
     def connections(self) -> Callable[[], None]:
-        """What closes them when the service itself is gone; a second time changes nothing."""
+        """A function that closes them even after the service itself is gone; calling it twice is harmless."""
         return partial(_close, self._tables, self._checkpoints)
 
     def _open_checkpoints(self, home: Path, database: str | None) -> CheckpointFile | CheckpointTables:
@@ -206,10 +198,15 @@ class ExtractionService:
         on_wait: OnWait | None = None,
         audit: Mapping[str, Any] | None = None,
     ) -> Extraction:
-        """The graph of a text: worked out now, or as it was the first time.
+        """Extract the graph of a text now, or return what was extracted the first time.
 
-        A caller that is cancelled leaves the run to the others that wait for it here; the last one ends it. `on_wait`
-        is called where somebody else is at the run, or died at it: then this one waits, for their lease at most.
+        on_event: called in this event loop with each event of the run, from its beginning.
+        on_wait: called if another process works on the run, or died at it: then this call waits, at most for its lease.
+        A cancelled caller leaves the run to the others that wait for it in this process; the last one ends it.
+
+        A run that ended early is returned with a partial outcome, not raised. Raises what the extractor raises, and:
+        RunCancelledError, RunDamagedError (the folder was damaged several times in a row), InProgress (waited in vain)
+        and StoreUnavailable.
         """
         pipeline = self._pipeline(ontology, extractor, settings)
         params = {**pipeline.key_params(), "base": base}
@@ -243,9 +240,11 @@ class ExtractionService:
         ontology: Ontology,
         extractor: Extractor,
         settings: "PipelineSettings",
-        part: "Part",
+        part: "RunPart",
     ) -> int | None:
-        """Do a part of the chunks of a run that goes on elsewhere; how many, or None where somebody else does."""
+        """Do a part of the chunks of a run that goes on elsewhere. Returns their number, or None if another worker does
+        that part.
+        """
         from sameas.extraction.runs.help import PartWork
 
         if self._runs.objects is None:
@@ -255,7 +254,7 @@ class ExtractionService:
         return await work.claimed(self._engine, tenant=self._tenant, lease=self._settings.policy.lease)
 
     def note_shared(self, key: str, *, ontology_id: str, waited: float, audit: Mapping[str, Any]) -> None:
-        """In the audit log of the database: a caller waited for somebody else's run of this key; blocking."""
+        """Note in the audit log of the database that a caller waited for another's run of this key. Blocking."""
         if self._tables is None:
             return
         about = {"waitTime": round(waited * 1000)}
@@ -265,13 +264,13 @@ class ExtractionService:
             _LOG.warning("the use of run %s could not be noted: %s", key, trouble)
 
     def cancel(self, key: str) -> bool:
-        """End a run for everybody who waits for it in this process, keeping what is done of it; False where nobody
-        does. They get `RunCancelledError`.
+        """End a run for all callers who wait for it in this process; they get RunCancelledError. What is done of it is
+        kept. Returns False if there are none.
         """
         return self._shared_runs.cancel(key)
 
     def remove(self, key: str) -> None:
-        """Delete all that there is of a run; blocking. Raises `RunNotFoundError` where there is nothing."""
+        """Delete everything of a run. Blocking. Raises RunNotFoundError if there is nothing."""
         self._recent.forget(key)
         self._runs.remove(key)
 
@@ -284,8 +283,23 @@ class ExtractionService:
         places: DocumentPlaces | None = None,
         reviewed: KnowledgeGraph | None = None,
     ) -> bytes:
-        """A finished run in any format, with what the caller knows of the document; `reviewed` is what reviewers made
-        of it, where that is wanted.
+        """A finished run in any format, as `write` writes it."""
+        whole = io.BytesIO()
+        self.write(extraction_or_run, whole, to=to, sources=sources, places=places, reviewed=reviewed)
+        return whole.getvalue()
+
+    def write(
+        self,
+        extraction_or_run: Extraction | Run,
+        target: Writable,
+        *,
+        to: OutputFormat,
+        sources: Sequence[DocumentSource] = (),
+        places: DocumentPlaces | None = None,
+        reviewed: KnowledgeGraph | None = None,
+    ) -> None:
+        """A finished run in any format, in pieces, with what the caller knows of the document. With `reviewed` that
+        graph is written instead of the one that was found.
         """
         metadata = extraction_or_run.metadata
         is_whole = isinstance(extraction_or_run, Run) or not isinstance(extraction_or_run.found, SureGraph)
@@ -301,13 +315,14 @@ class ExtractionService:
             extractor_version=metadata.extractor.version,
         )
         if reviewed is not None:
-            return render(reviewed, to=to, context=context)
+            write_graph(reviewed, target, to=to, context=context)
+            return
         graph = extraction_or_run.graph() if isinstance(extraction_or_run, Run) else extraction_or_run.found
         if to == "turtle" and GRAPH in metadata.files and is_whole:
-            about = io.BytesIO()
-            write_about(graph, about, context=context)
-            return self._runs.at(metadata.idempotency_key).read(GRAPH, metadata) + about.getvalue()
-        return render(graph, to=to, context=context)
+            target.write(self._runs.at(metadata.idempotency_key).read(GRAPH, metadata))
+            write_about(graph, target, context=context)
+            return
+        write_graph(graph, target, to=to, context=context)
 
     def remove_ontology(self, ontology_id: str, *, version: str | None = None) -> None:
         """Delete what the database has of an ontology, or of one version of it; blocking."""
@@ -322,7 +337,7 @@ class ExtractionService:
         *,
         audit: Mapping[str, Any] | None = None,
     ) -> int:
-        """An ontology was updated: forget its records and mark its runs; returns how many records went."""
+        """Forget the records of an ontology that was updated and mark its runs; returns the number of records."""
         forgotten = await self._engine.forget_where(tenant=self._tenant, scope=SCOPE, tag=ontology_tag(ontology_id))
         await asyncio.to_thread(self._runs.supersede, ontology_id, new_version=new_version)
         if self._tables is not None:
@@ -339,12 +354,10 @@ class ExtractionService:
         key = work.plan.key
         options = record_options(key, tenant=self._tenant, ontology_id=work.plan.ontology_id, audit=work.audit)
         for _ in range(_TRIES):
-            how: list[str] = []
-            token = _HOW.set(how)
-            following = EventRelay(on_event, self._runs.at(key), on_wait=on_wait)
-            following.watch()
+            relay = EventRelay(on_event, self._runs.at(key), on_wait=on_wait)
+            relay.watch()
             try:
-                record = await self._engine.record(partial(work.do, following=following), **options)
+                record = await self._engine.record(partial(work.do, relay=relay), **options)
             except PartialRunError as ended:
                 if ended.shared:
                     await asyncio.to_thread(self._note, work, shared=True)
@@ -352,12 +365,11 @@ class ExtractionService:
             except RunReplacedError:
                 continue
             finally:
-                _HOW.reset(token)
-                await following.leave()
+                await relay.leave()
             if not record.was_replay and work.done is not None:
                 await asyncio.to_thread(self._runs.bound, key, max_bytes=self._settings.max_bytes)
                 return self._answer(work, work.done, replayed=work.found, stored=record.stored)
-            shared = "shared" in how
+            shared = record.waited > 0
             try:
                 stored = self._at_hand(work, record.result)
                 if stored is None:
@@ -366,13 +378,21 @@ class ExtractionService:
                 work.damaged(str(damage))
                 await asyncio.to_thread(self._runs.set_aside, key, fence=record.fence)
                 continue
-            following.emit(hit(stored.metadata, shared=shared, now=self._clock()))
+            relay.emit(hit(stored.metadata, shared=shared, now=self._clock()))
             return self._answer(work, stored, replayed=True, shared=shared)
         raise RunDamagedError(f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder")
 
     def _replay(self, work: ExtractionWork, summary: RunSummary, *, shared: bool) -> Stored:
-        """The accepted result, checked, from the folder or, where that is gone, from the database."""
-        key, folder = work.plan.key, self._runs.at(work.plan.key)
+        """The accepted result, and a note that it was used."""
+        stored = self.read(work.plan.key, summary)
+        self._note(work, shared=shared)
+        return stored
+
+    def read(self, key: str, summary: RunSummary) -> Stored:
+        """An accepted result, checked, from the folder or, where that is gone, from the database; blocking. Raises
+        `RunDamagedError` where it is not what was accepted.
+        """
+        folder = self._runs.at(key)
         self._runs.refresh(key, place=summary.place)
         if not folder.exists():
             self._runs.restore(key)
@@ -386,11 +406,10 @@ class ExtractionService:
                 # The copy is damaged, and not what it is a copy of.
                 self._runs.refresh(key, place=summary.place, anew=True)
                 stored = self._recent.read(folder, digest=summary.digest)
-        self._note(work, shared=shared)
         return stored
 
     def _at_hand(self, work: ExtractionWork, summary: RunSummary) -> Stored | None:
-        """The accepted result where nothing has to be read for it; a database is written to in a thread."""
+        """The accepted result if it is in memory; None if files or the database are needed, which takes a thread."""
         if self._tables is not None:
             return None
         stored = self._recent.find(self._runs.at(work.plan.key), digest=summary.digest)
@@ -399,7 +418,7 @@ class ExtractionService:
         return stored
 
     def _note(self, work: ExtractionWork, *, shared: bool) -> None:
-        """Remember that the result was used."""
+        """Note that the result was used."""
         key = work.plan.key
         try:
             self._runs.touch(key)
@@ -418,7 +437,7 @@ class ExtractionService:
 
     async def _source(self, text: str | Iterable[str], ontology: Ontology, params: Mapping[str, Any]) -> SourceText:
         make = partial(SourceText, text, ontology_id=_id_of(ontology), ontology_version=ontology.version, params=params)
-        # A short text has its key before a thread would have started.
+        # The key of a short text takes less time than starting a thread.
         is_short = isinstance(text, str) and len(text) <= _SHORT
         return make() if is_short else await asyncio.to_thread(make)
 
@@ -446,7 +465,7 @@ class ExtractionService:
 
 
 class _Heard:
-    """Tells a caller of events until it leaves."""
+    """Passes events to a caller until it leaves."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self._on_event = on_event
@@ -459,17 +478,8 @@ class _Heard:
         self._on_event = None
 
 
-class _How:
-    """Notes how the engine answered: a caller that waited shares, one that did not replays."""
-
-    def on(self, event: OnceEvent) -> None:
-        how = _HOW.get()
-        if how is not None and isinstance(event, CallEnded):
-            how.append(event.how)
-
-
 def results_id(iri: str, version: str) -> str:
-    """The id under which the results of an ontology are known; one without a name is known by its content."""
+    """The id under which results of an ontology are stored; without an IRI it is made from the version."""
     return iri or _NAMELESS + version
 
 

@@ -1,9 +1,9 @@
-"""The work of one extraction, done under a lease of the once engine: look for what is there, run the
-pipeline, commit the folder and the database.
+"""The work of one extraction, done under a lease of the once engine: look for an existing result, run the pipeline,
+commit the folder and the database.
 
-Rule: what a crash left complete is adopted, what it left in part goes on, what is damaged is set aside and
-named. Who waited for an attempt that ended in part shares what that found, unless limits of its owner ended it.
-The result is in the folder, and in the database, before the record is completed.
+Rule: a complete result that a crash left behind is adopted, a partial one is continued, a damaged one is set aside and
+reported. A caller who waited for an attempt that ended early shares its result, unless that attempt ended because of
+its caller's own limits. The result is in the folder and in the database before the record is completed.
 """
 
 import asyncio
@@ -19,13 +19,12 @@ from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.graph.model import FoundGraph, Graph
 from sameas.extraction.pipeline.outcome import failure_code
 from sameas.extraction.runs.attempt import DAMAGED_RUN, AttemptPlan, RunAttempt
-from sameas.extraction.runs.event_relay import EventRelay
-from sameas.extraction.runs.folder import RunDamagedError, RunFolder, RunReplacedError, Stored
+from sameas.extraction.runs.folder import RunDamagedError, RunFolder, RunReplacedError, Stored, keep_ontology, keep_text
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.metadata import ARTEFACTS, ExtractorName, RunMetadata, seconds_of
 from sameas.extraction.runs.record import RunSummary
 from sameas.extraction.runs.results import ResultTables
-from sameas.extraction.runs.sources import keep_ontology, keep_text
+from sameas.extraction.runs.shared_runs import EventRelay
 from sameas.extraction.text.source import SourceText
 from sameas.identity.errors import SameasError
 from sameas.identity.ids import uuid7
@@ -42,7 +41,9 @@ T = TypeVar("T")
 
 
 class PartialRunError(SameasError):
-    """The run ended early; what it found is here, and its claim was given back. `shared` is another caller's."""
+    """The run ended early and its claim was given back; what it found is in `graph`. With `shared` the run was another
+    caller's.
+    """
 
     def __init__(self, metadata: RunMetadata, graph: Graph, *, shared: bool = False) -> None:
         self.metadata = metadata
@@ -52,7 +53,7 @@ class PartialRunError(SameasError):
 
 
 class ExtractionWork:
-    """One caller's extraction; `do` is what the engine calls when this caller has to work."""
+    """The extraction of one caller; the engine calls `do` if this caller has to work."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class ExtractionWork:
         )
         self.key = source.key
         self.audit = audit
-        # The result, once this caller has one to hand in, and whether it was there without any extracting.
+        # The result that this caller hands in, and whether it was found without extracting.
         self.done: Stored | None = None
         self.found = False
         self._pipeline = pipeline
@@ -99,26 +100,26 @@ class ExtractionWork:
         self._damage: list[str] = []
 
     def damaged(self, reason: str) -> None:
-        """An earlier result could not be believed: the run that replaces it says so."""
+        """Note that an earlier result was damaged; the run that replaces it reports that."""
         self._damage.append(f"an earlier result of this run was damaged ({reason}); it was set aside and done again")
 
-    async def do(self, context: Context, *, following: EventRelay) -> RunSummary:
-        """The summary of a complete result; raises PartialRunError where it is not complete."""
-        await following.leave()
+    async def do(self, context: Context, *, relay: EventRelay) -> RunSummary:
+        """Return the summary of a complete result; raises PartialRunError if it is not complete."""
+        await relay.leave()
         self.done = await asyncio.to_thread(self._find, context)
         self.found = self.done is not None
         if self.done is not None:
             for reason in self._damage:
-                following.emit(_damage_told(self.plan.key, reason, now=self._clock()))
-            following.emit(hit(self.done.metadata, shared=False, now=self._clock()))
+                relay.emit(_damage_told(self.plan.key, reason, now=self._clock()))
+            relay.emit(hit(self.done.metadata, shared=False, now=self._clock()))
             return RunSummary.of(self.done.metadata, place=self._runs.place(self.plan.key))
         shared = await asyncio.to_thread(self._awaited)
         if shared is not None:
-            following.emit(hit(shared.metadata, shared=True, now=self._clock()))
+            relay.emit(hit(shared.metadata, shared=True, now=self._clock()))
             raise PartialRunError(shared.metadata, shared.graph, shared=True)
         attempt = await _to_its_end(self._begin, context)
         try:
-            result = await self._run(attempt, following)
+            result = await self._run(attempt, relay)
             graph = self._annotated(result.found)
             metadata = await _to_its_end(attempt.finish, result, graph)
         except RunReplacedError:
@@ -139,9 +140,9 @@ class ExtractionWork:
         self.done = Stored(metadata, graph)
         return RunSummary.of(metadata, place=attempt.place)
 
-    async def _run(self, attempt: RunAttempt, following: EventRelay) -> "ExtractionResult":
+    async def _run(self, attempt: RunAttempt, relay: EventRelay) -> "ExtractionResult":
         bus = Bus(self.plan.key, journal=attempt, clock=self._clock)
-        following.hear(bus, after=attempt.length)
+        relay.hear(bus, after=attempt.length)
         used = self._runs.noting(self.plan.key)
         noting = NOTE_CALL.set(used.call)
         try:
@@ -163,12 +164,12 @@ class ExtractionWork:
             NOTE_CALL.reset(noting)
             used.close()
             bus.close()
-            await following.end()
+            await relay.end()
 
     def _find(self, context: Context) -> Stored | None:
-        """A result that is there although no record says so."""
+        """An existing result without a record."""
         folder = self._runs.at(self.plan.key)
-        # Another machine may have been at it.
+        # Another machine may have worked on it.
         self._runs.refresh(self.plan.key)
         try:
             if folder.exists():
@@ -180,8 +181,8 @@ class ExtractionWork:
             return None
 
     def _awaited(self) -> Stored | None:
-        """What another caller's attempt found while this one waited for it: asking again at once what a server just
-        failed at would make each of many callers wait for all who came before.
+        """The partial result of an attempt that this caller waited for. Trying again at once what a server just failed
+        at would make each of many callers wait for all who came before it.
         """
         folder = self._runs.at(self.plan.key)
         metadata = folder.peek()
@@ -233,7 +234,7 @@ class ExtractionWork:
         tables.save(metadata, contents, keep_for=keep_for, audit=self.audit)
 
     def _ended(self, attempt: RunAttempt, end: Callable[[], None], error: Mapping[str, Any]) -> None:
-        """Say in the folder and in the database how it ended; the error itself is what the caller gets."""
+        """Record in the folder and in the database how the run ended; the error itself goes to the caller."""
         with suppress(RunReplacedError, OSError, ObjectsUnavailable):
             end()
             if self._tables is not None:
@@ -245,7 +246,7 @@ class ExtractionWork:
 
 
 def hit(metadata: RunMetadata, *, shared: bool, now: float) -> CacheHit:
-    """What a caller is told whose result was there."""
+    """The event for a caller whose result was there already."""
     return CacheHit(
         event_id=str(uuid7()),
         request_id=metadata.idempotency_key,
@@ -259,7 +260,7 @@ def hit(metadata: RunMetadata, *, shared: bool, now: float) -> CacheHit:
 
 
 def completed(metadata: RunMetadata, *, now: float) -> ExtractionCompleted:
-    """How a run that was there ended, for a caller who did not hear it."""
+    """The last event of an earlier run, for a caller who did not hear it."""
     return ExtractionCompleted(
         event_id=str(uuid7()),
         request_id=metadata.idempotency_key,
@@ -280,7 +281,7 @@ def _damage_report(reason: str) -> ErrorReport:
 
 
 def _damage_told(key: str, reason: str, *, now: float) -> ErrorRecoverable:
-    """For a caller whose damaged result was put back without a run: it concerns nobody else."""
+    """The event for a caller whose damaged result was restored without a run; only that caller gets it."""
     return ErrorRecoverable(
         event_id=str(uuid7()),
         request_id=key,
@@ -291,7 +292,7 @@ def _damage_told(key: str, reason: str, *, now: float) -> ErrorRecoverable:
 
 
 async def _to_its_end(function: Callable[..., T], *arguments: Any) -> T:
-    """Run it in a thread and wait for its end, also when cancelled meanwhile: files have one writer."""
+    """Run a function in a thread and wait for its end even if cancelled meanwhile: files have one writer."""
     running = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
     cancelled: asyncio.CancelledError | None = None
     while not running.done():

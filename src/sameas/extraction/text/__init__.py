@@ -1,1 +1,4 @@
-"""Documents, the way from files to them, and the chunks of their text."""
+"""Documents, files to documents, and chunks.
+
+From outside: `document`, `chunking`, `inputs`.
+"""

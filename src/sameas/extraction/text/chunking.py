@@ -102,9 +102,7 @@ def chunk_text(text: str, *, settings: ChunkSettings | None = None) -> list[Chun
 
 
 def iter_chunks(pieces: Iterable[str], *, settings: ChunkSettings | None = None) -> Iterator[Chunk]:
-    """The chunks of a normalised text that arrives in pieces; memory is bounded whatever the text's
-    length.
-    """
+    """The chunks of a normalised text that arrives in pieces, in bounded memory."""
     cutter = _Cutter(settings or ChunkSettings())
     index = 0
     for piece in chain(pieces, (None,)):

@@ -1,7 +1,7 @@
-"""The text of an extraction: a string, or pieces that were spooled so that they can be read twice.
+"""The text of an extraction: a string, or pieces that are spooled so that they can be read twice.
 
-Rule: the key of pieces is the key of the text that they make, and computing it takes the memory of one piece.
-It is `compute_idempotency_key`, written as a stream: `text` is the last member of the canonical form.
+Rule: pieces have the key of the text that they make, computed in the memory of one piece. It is
+`compute_idempotency_key` as a stream: `text` is the last member of the canonical form.
 """
 
 import codecs

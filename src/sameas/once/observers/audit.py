@@ -19,9 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from sameas.once.appended_lines import AppendedLines
-from sameas.once.observe import CallEnded, Claimed, Event, Removed, Settled
-from sameas.once.observers.answer import answered
-from sameas.once.observers.recent import Recent
+from sameas.once.observe import CallEnded, Claimed, Event, Recent, Removed, Settled, answered
 from sameas.once.record import Accepted, Acquired, Identity, Replay
 
 What = Literal["claimed", "completed", "replayed", "failed", "released", "lost", "forgotten", "pruned"]
@@ -35,7 +33,7 @@ _SETTLED: dict[str, What] = {
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened. `fence` and `attempt` are those of the claim, where this process was told of it."""
+    """One thing that happened. `fence` and `attempt` are those of the claim, if this process was told of it."""
 
     time: datetime
     event: What
@@ -141,7 +139,7 @@ class AuditObserver:
             self._claims.drop(event.identity.digest)
 
     def _shown(self, event: Settled) -> _Claim:
-        """The claim behind a write: the one that is remembered, where it has the fence that was shown."""
+        """The claim behind a write: the one that is remembered, if it has the fence that was shown."""
         known = self._claims.get(event.identity.digest) or _UNKNOWN
         return known if event.fence in (None, known.fence) else _Claim(fence=event.fence)
 

@@ -12,8 +12,7 @@ from typing import Any
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from sameas.once.observe import CallEnded, Event, KeyFailed, Removed, Settled, StoreFailed
-from sameas.once.observers.answer import answered
+from sameas.once.observe import CallEnded, Event, KeyFailed, Removed, Settled, StoreFailed, answered
 from sameas.once.record import Accepted, Identity
 
 _MICROSECOND_DIGITS = 6

@@ -15,8 +15,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from sameas.once.forks import renew_after_fork
-from sameas.once.observe import CallEnded, Claimed, Event, KeyFailed, Removed, Settled, StoreFailed
-from sameas.once.observers.answer import answered
+from sameas.once.observe import CallEnded, Claimed, Event, KeyFailed, Removed, Settled, StoreFailed, answered
 from sameas.once.record import Accepted
 
 _LOG = logging.getLogger("sameas")

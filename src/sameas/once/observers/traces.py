@@ -16,9 +16,7 @@ from opentelemetry.trace import Span, SpanContext, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from sameas.identity.ids import format_traceparent
-from sameas.once.observe import CallEnded, CallStarted, Claimed, Event, original_trace
-from sameas.once.observers.answer import answered
-from sameas.once.observers.recent import Recent
+from sameas.once.observe import CallEnded, CallStarted, Claimed, Event, Recent, answered, original_trace
 from sameas.once.record import Acquired, Replay
 
 _W3C = TraceContextTextMapPropagator()
@@ -162,7 +160,7 @@ def _qualified(error: BaseException) -> str:
 
 
 def _span_context(traceparent: str | None) -> SpanContext | None:
-    """What a stored traceparent stands for; None where it is malformed, since a store's content is not trusted."""
+    """What a stored traceparent stands for; None if it is malformed, since a store's content is not trusted."""
     if traceparent is None:
         return None
     # An empty context to begin with: the current span must not stand in for a traceparent that cannot be read.

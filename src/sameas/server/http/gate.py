@@ -1,25 +1,88 @@
 """What stands before every route: bounds, the trace, one log line and the metrics of each request.
 
 Rule: a request is refused before anything of it is read where its headers are too large, its host is not one of ours,
-or too many are under way. An error that reaches this place becomes a problem, and never a bare 500.
+or too many are under way. An error that reaches this place becomes a problem, and never a bare 500. Where the process
+has an OpenTelemetry provider, each request is a span.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sameas.identity.ids import format_traceparent
 from sameas.server.bodies import ClientGone, Note
-from sameas.server.http.telemetry import Telemetry
 from sameas.server.logs import RequestLog
 from sameas.server.metrics import ServiceMetrics
 from sameas.server.problems import Problem, problem_of
 from sameas.server.service import Service
 from sameas.server.shares import overloaded
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer, TracerProvider
+
+_NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+class Telemetry:
+    """Makes spans. The provider is the process's own, as `opentelemetry-instrument` or the host program set it."""
+
+    def __init__(self, provider: TracerProvider | None = None) -> None:
+        self._tracer: Tracer | None = None
+        try:
+            from opentelemetry import trace
+        except ImportError:
+            return
+        chosen = provider or trace.get_tracer_provider()
+        if not isinstance(chosen, trace.ProxyTracerProvider):
+            self._tracer = chosen.get_tracer("sameas.server")
+
+    @property
+    def is_on(self) -> bool:
+        return self._tracer is not None
+
+    def span(self, scope: Scope, name: str) -> AbstractContextManager[None]:
+        return _NOTHING if self._tracer is None else self._span(self._tracer, scope, name)
+
+    @contextmanager
+    def _span(self, tracer: Tracer, scope: Scope, name: str) -> Iterator[None]:
+        from opentelemetry import trace
+        from opentelemetry.context import Context
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        names = ("traceparent", "tracestate")
+        carrier = {
+            header.decode("latin-1"): value.decode("latin-1")
+            for header, value in scope["headers"]
+            if header.decode("latin-1") in names
+        }
+        parent = TraceContextTextMapPropagator().extract(carrier, context=Context())
+        with tracer.start_as_current_span(name, context=parent, kind=trace.SpanKind.SERVER) as span:
+            note = scope["sameas.note"]
+            # The hop goes on from the span, so that log lines and answers name the trace that the span is in.
+            own = format_traceparent(
+                trace.format_trace_id(span.get_span_context().trace_id),
+                trace.format_span_id(span.get_span_context().span_id),
+                sampled=span.get_span_context().trace_flags.sampled,
+            )
+            others = [pair for pair in scope["headers"] if pair[0] != b"traceparent"]
+            note.headers = scope["headers"] = [*others, (b"traceparent", own.encode())]
+            yield
+            span.update_name(f"{name} {note.route}".strip())
+            span.set_attribute("http.route", note.route)
+            span.set_attribute("http.response.status_code", note.status)
+            if note.key:
+                span.set_attribute("sameas.key", note.key)
+            span.set_attribute("sameas.invocation_id", note.hop.invocation_id)
+            if note.caller is not None:
+                span.set_attribute("sameas.tenant", note.caller.ctx.tenant_id)
+
 
 EXTRACT = "/api/v1/extract"
 MAX_HEADERS = 100
@@ -63,7 +126,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._routes(scope, receive, send)
             return
-        note = scope["sameas.note"] = Note()
+        note = scope["sameas.note"] = Note(headers=scope["headers"])
         if scope["type"] == "websocket":
             try:
                 self._check(scope, scope["path"])
@@ -83,8 +146,8 @@ class Gate:
             if message["type"] == "http.response.start":
                 started = True
                 note.status = message["status"]
-                if note.caller is not None:
-                    message["headers"].append((b"x-trace-id", note.caller.ctx.trace_id.encode()))
+                # Refusals, too: whoever asks why names it.
+                message["headers"].append((b"x-trace-id", note.hop.trace_id.encode()))
             await send(message)
 
         place = note.place = self._service.requests.begin()
@@ -143,8 +206,7 @@ class Gate:
     async def _refuse(self, error: Exception, note: Note, send: Send, *, head_only: bool) -> None:
         problem = problem_of(error)
         if problem.status == 500:
-            trace = note.caller.ctx.trace_id if note.caller is not None else ""
-            _LOG.error("a request failed, trace %s", trace, exc_info=error)
+            _LOG.error("a request failed, trace %s", note.hop.trace_id, exc_info=error)
         await problem.answer(send, head_only=head_only)
 
 

@@ -3,6 +3,10 @@
 Rule: an answer is given for at most `TTL` seconds after the store said that its record stands, and only while the
 ontology has the version that it was made with; what this process or a notice says to be gone is gone at once. Bounded
 by size; the least recently used go first. Used from the serving loop alone.
+
+Answers under clients' own keys are in the store and name their run by a tag, so that deleting the run finds them. A
+tombstone without content stands before such an answer goes, and as long as one does: whoever comes back with the key is
+told that it is gone, and nothing is run for it.
 """
 
 from __future__ import annotations
@@ -14,9 +18,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sameas.extraction.graph.model import Entity, Relation
+from sameas.extraction.extractors.confidence import least_confidence, sure_part
+from sameas.extraction.graph.model import Entity, Graph, Relation, in_memory
 from sameas.extraction.runs.metadata import RunMetadata
+from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.service import Extraction
+from sameas.identity.key import record_digest
+from sameas.once.async_engine import AsyncEngine
+from sameas.once.observe import CallEnded, CallStarted
+from sameas.once.policy import DAY
+from sameas.once.record import Identity, Record, State
+from sameas.once.store import Query
+from sameas.server.problems import Problem
 
 # Seconds for which a record that another process forgot may still be answered, at the worst.
 TTL = 1.0
@@ -117,6 +130,22 @@ def done_of(extraction: Extraction, *, min_confidence: float | None = None) -> D
     )
 
 
+def done_of_run(metadata: RunMetadata, graph: Graph, *, min_confidence: float | None, cache_hit: bool = False) -> Done:
+    """The answer to a request whose run has ended, as it lies in its folder."""
+    sure = in_memory(sure_part(graph, least_confidence(metadata.extractor.name, min_confidence)))
+    head, tail = parts(metadata, sure.entities, sure.relations, notes=sure.notes)
+    return Done(
+        metadata.idempotency_key,
+        metadata.status,
+        cache_hit,
+        head,
+        tail,
+        computed_at=metadata.completed_at or "",
+        entities=metadata.entity_count,
+        relations=metadata.relation_count,
+    )
+
+
 def parts(
     metadata: RunMetadata,
     entities: tuple[Entity, ...],
@@ -135,6 +164,16 @@ def parts(
     }
     head = _HEAD % (_encode(metadata.idempotency_key), _encode(entities), _encode(relations))
     return head, b"," + _encode(about)[1:]
+
+
+def replayed(space: str, key: str, seconds: float, *, waited: float = 0.0) -> CallEnded:
+    """What observers are told of a result that came from this process's memory, or from a run that was joined."""
+    return CallEnded(CallStarted(identity_of(space, key), {}), "shared" if waited else "replay", seconds, waited)
+
+
+def identity_of(space: str, key: str) -> Identity:
+    """Under what the record of a run is kept."""
+    return Identity(record_digest(space, SCOPE, key, "content"), space, SCOPE, key)
 
 
 class Answers:
@@ -188,3 +227,55 @@ class Answers:
 
     def time(self) -> float:
         return self._timer()
+
+
+CLIENT_SCOPE = "extract"
+_DELETED_SCOPE = "extract.deleted"
+_PAGE = 500
+
+
+def run_tag(key: str) -> str:
+    """The tag of the answers that come from a run."""
+    return f"run:{key}"
+
+
+class ClientKeys:
+    """Clients' keys in the store. Lives in the background loop."""
+
+    def __init__(self, engine: AsyncEngine, *, lease: float, retention: float = DAY) -> None:
+        self._engine = engine
+        self._lease = lease
+        self._retention = retention
+
+    async def check(self, space: str, key: str) -> None:
+        """Refuse a key whose answer was deleted."""
+        if await self._engine.read(_DELETED_SCOPE, key, tenant=space, namespace="client") is not None:
+            raise Problem(
+                410, "result-deleted", "the result under this key was deleted; take a new key to have it redone"
+            )
+
+    async def delete(self, space: str, run: str) -> None:
+        """Put a tombstone in the place of every answer of a run, also of those that are still waited for."""
+        await self._bury_all(Query(tenant=space, scope=CLIENT_SCOPE, tag=run_tag(run), limit=_PAGE))
+
+    async def delete_all(self, space: str) -> None:
+        """Put a tombstone in the place of every answer in the space; a key whose run goes on is left alone."""
+        for state in (State.DONE, State.FAILED):
+            await self._bury_all(Query(tenant=space, scope=CLIENT_SCOPE, state=state, limit=_PAGE))
+
+    async def _bury_all(self, query: Query) -> None:
+        while (page := await self._engine.store.find(query)).records:
+            for record in page.records:
+                await self._bury(record)
+
+    async def _bury(self, record: Record) -> None:
+        identity = record.identity
+        await self._engine.run(
+            lambda _: "",
+            scope=_DELETED_SCOPE,
+            key=identity.key,
+            tenant=identity.tenant,
+            lease=self._lease,
+            retention=self._retention,
+        )
+        await self._engine.store.forget(identity)

@@ -16,13 +16,19 @@ T = TypeVar("T")
 _THREADS = 32
 
 
+def waiting_threads() -> ThreadPoolExecutor:
+    """Threads for what blocks: it waits for disks and servers, and the number of processors says nothing about how many
+    may.
+    """
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="sameas-blocking")
+
+
 class BackgroundLoop:
     """An event loop in a thread. Start it before the first `do`, close it after the last."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        # What waits in threads waits for disks and servers: the number of processors says nothing about how many may.
-        self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="sameas-blocking"))
+        self._loop.set_default_executor(waiting_threads())
         self._frozen = False
         self._thread = threading.Thread(target=self._run, name="sameas-background-loop", daemon=True)
 

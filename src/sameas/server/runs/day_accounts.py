@@ -19,7 +19,7 @@ from sameas.llm.ledger import UsageRow
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import DAY
 from sameas.server.problems import Problem
-from sameas.server.tenants.append_log import AppendLog
+from sameas.server.tenants.broadcast import AppendLog
 
 _SCOPE = "sameas.spending"
 _KEPT = 3 * DAY

@@ -16,7 +16,7 @@ from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.service import ExtractionService
 from sameas.once.record import State
 from sameas.once.store import Query
-from sameas.server.runs.client_keys import ClientKeys
+from sameas.server.runs.answers import ClientKeys
 from sameas.server.runs.pending_runs import PendingObjects, PendingRuns
 from sameas.server.runs.runner import Runner
 from sameas.server.tenants.broadcast import Broadcast, notice

@@ -25,8 +25,9 @@ _SETTLES = 3.0
 # A message may wait behind others for as long as this before it is taken for lost.
 _LOST_AFTER = 600.0
 _SENT_AGAIN_AFTER = 15.0
-_FIRST_LOOK, _LAST_LOOK = 0.1, 2.0
-_WITH_WORD = 5.0
+# Seconds between two looks at what is written down, without word of ends and with it; and how much longer than a look.
+_LOOK_EVERY, _LOOK_WITH_WORD = 0.3, 2.0
+_TIMES_ITSELF = 20
 
 
 class _Waiting(NamedTuple):
@@ -34,6 +35,7 @@ class _Waiting(NamedTuple):
 
     since: float
     sent_at: float
+    priority: Priority = "batch"
 
 
 class Dispatch:
@@ -45,17 +47,17 @@ class Dispatch:
         pending_runs: PendingObjects,
         *,
         record: Callable[[str, str], Awaitable[Record | None]],
-        hears_ends: bool,
+        hears_ends: Callable[[], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._broker = broker
         self._pending_runs = pending_runs
         self._record = record
-        # With word of ends over Redis the looks beneath may be rare.
-        self._last_look = _WITH_WORD if hears_ends else _LAST_LOOK
+        self._hears_ends = hears_ends
         self._clock = clock
         self._known: dict[tuple[str, str], _Waiting] = {}
         self._ends: defaultdict[tuple[str, str], set[asyncio.Event]] = defaultdict(set)
+        self._looking: asyncio.Task[None] | None = None
         self.queue = QueueState(0, 0)
         self.oldest_seconds = 0.0
 
@@ -64,14 +66,42 @@ class Dispatch:
         """How many runs were written down and have not ended, at the last look."""
         return len(self._known)
 
-    async def send(self, space: str, key: str, *, priority: Priority) -> None:
-        """Have a run done by whoever is free; a broker that is away is told later."""
+    async def do(self, space: str, key: str, *, priority: Priority) -> None:
+        """Have a run done by whoever is free. Returns when it has a result, or nothing is written down of it any
+        longer: it has ended without one, or was cancelled.
+        """
+        heard = asyncio.Event()
+        # Before it is sent: a worker may be quick.
+        self._ends[space, key].add(heard)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+        try:
+            await self._send(space, key, priority)
+            while True:
+                await heard.wait()
+                heard.clear()
+                try:
+                    record = await self._record(space, key)
+                    is_done = record is not None and record.state is State.DONE
+                    if is_done or not await asyncio.to_thread(self._pending_runs.has, space, key):
+                        self._known.pop((space, key), None)
+                        return
+                except SameasError as trouble:
+                    _LOG.warning("whether the run %s has ended cannot be told yet: %s", key, trouble)
+        finally:
+            events = self._ends[space, key]
+            events.discard(heard)
+            if not events:
+                del self._ends[space, key]
+
+    async def _send(self, space: str, key: str, priority: Priority) -> None:
+        """Send a run; a broker that is away is told later."""
         now = time.monotonic()
-        self._known[space, key] = _Waiting(now, now)
+        self._known[space, key] = _Waiting(now, now, priority)
         try:
             await asyncio.to_thread(self._broker.send, RUN, space, key, priority=priority)
         except SameasError as trouble:
-            self._known[space, key] = _Waiting(now, now - _SENT_AGAIN_AFTER)
+            self._known[space, key] = _Waiting(now, now - _SENT_AGAIN_AFTER, priority)
             _LOG.warning("the run %s is sent to workers later: %s", key, trouble)
 
     def hear_end(self, space: str, key: str) -> None:
@@ -79,31 +109,25 @@ class Dispatch:
         for event in self._ends.get((space, key), ()):
             event.set()
 
-    async def wait(self, space: str, key: str) -> None:
-        """Return when nothing is written down of a run any longer: it has ended, or was cancelled."""
-        heard = asyncio.Event()
-        self._ends[space, key].add(heard)
-        pause = _FIRST_LOOK
-        try:
-            while True:
-                try:
-                    if not await asyncio.to_thread(self._pending_runs.has, space, key):
-                        self._known.pop((space, key), None)
-                        return
-                except SameasError as trouble:
-                    _LOG.warning("whether the run %s has ended cannot be told yet: %s", key, trouble)
-                pause = min(2 * pause, self._last_look)
-                try:
-                    await asyncio.wait_for(heard.wait(), pause)
-                    heard.clear()
-                    pause = _FIRST_LOOK
-                except TimeoutError:
-                    continue
-        finally:
-            events = self._ends[space, key]
-            events.discard(heard)
-            if not events:
-                del self._ends[space, key]
+    async def _look(self) -> None:
+        """Wake up those who wait for what is not written down any more, whether word of it came or not: with one look
+        for all of them, however many they are.
+        """
+        took = 0.0
+        while True:
+            await asyncio.sleep(max(_LOOK_WITH_WORD if self._hears_ends() else _LOOK_EVERY, _TIMES_ITSELF * took))
+            if not self._ends:
+                continue
+            # Whoever begins to wait from here on is not taken for ended.
+            waited_for, began = set(self._ends), time.monotonic()
+            try:
+                there = {place for place, _ in await asyncio.to_thread(self._pending_runs.places)}
+            except SameasError as trouble:
+                _LOG.warning("which runs have ended cannot be told yet: %s", trouble)
+                continue
+            took = time.monotonic() - began
+            for place in waited_for - there:
+                self.hear_end(*place)
 
     async def reap(self) -> int:
         """Send again what waits, is held by nobody and has no message; returns how many."""
@@ -121,10 +145,13 @@ class Dispatch:
             record = await self._record(space, key)
             if record is not None and record.state is State.HELD and record.lease_until / 1e6 > self._clock():
                 continue
-            await asyncio.to_thread(self._broker.send, RUN, space, key, priority="batch")
+            await asyncio.to_thread(self._broker.send, RUN, space, key, priority=known.priority)
             self._known[space, key] = known._replace(sent_at=now)
             sent += 1
         return sent
 
     async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         await asyncio.to_thread(self._broker.close)

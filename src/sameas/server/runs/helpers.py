@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sameas.cluster.broker import CHUNKS, Broker
 from sameas.extraction.extractors.embedded import FITTED, READER
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.library import RunNotFoundError
 from sameas.extraction.text.chunking import iter_chunks
@@ -95,7 +95,7 @@ class Helpers:
         except SameasError as trouble:
             _LOG.warning("the run %s is done without help: %s", prepared.key.key, trouble)
 
-    async def help(self, space: str, key: str, part: Part) -> str:
+    async def help(self, space: str, key: str, part: RunPart) -> str:
         """Do a part of a run that somebody else owns; says what became of it."""
         pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
         if pending_run is None:
@@ -130,12 +130,12 @@ class Helpers:
         await self.dismiss()
         await asyncio.to_thread(self._broker.close)
 
-    async def _do(self, pending_run: PendingRun, part: Part) -> int | None:
+    async def _do(self, pending_run: PendingRun, part: RunPart) -> int | None:
         prepared = await self._runner.prepare(pending_run.tenant, pending_run.request)
         if prepared.key.key != pending_run.key:
             # The ontology was updated meanwhile.
             return None
-        allowed = self._runner.allowed(pending_run.reserved, to_helper=True)
+        allowed = self._runner.budgets.allowed(pending_run.reserved, to_helper=True)
         if prepared.means is None:
             assert self._long_work is not None
             return await self._long_work.help(prepared, part, allowed=allowed)

@@ -2,7 +2,8 @@
 
 Rule: counting is a few additions in memory; what was counted goes to the table every few seconds and when the service
 stops, added to what other processes counted. A killed process loses the last seconds. Records that expired are counted
-for the service as a whole: whoever prunes does not see whose they were.
+for the service as a whole: whoever prunes does not see whose they were. What the counts give reason to advise is
+judged by the same limits as in `deploy/alerts.yaml`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from sameas.connections import open_database
 from sameas.databases import Statements
+from sameas.extraction.runs.record import SCOPE
 from sameas.identity.errors import SameasError
-from sameas.once.observe import CallEnded, Event, Removed, Settled
-from sameas.once.observers.answer import answered
+from sameas.once.observe import CallEnded, Event, Removed, Settled, answered
 from sameas.once.record import Accepted
 
 HOUR = 3_600
@@ -164,3 +165,67 @@ async def keep_flushed(counts: HourlyCounts, *, every: float = FLUSH_EVERY) -> N
             await asyncio.to_thread(counts.flush)
         except SameasError as trouble:
             _LOG.warning("the hourly counts could not be written; they are kept in memory: %s", trouble)
+
+
+MANY_REPLAYS = 0.05
+FEWEST_CALLS = 100
+WEEKS = 14 * 24 * HOUR
+DAY = 24 * HOUR
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What was seen of a scope, and what to do about it."""
+
+    scope: str
+    kind: Literal["many-replays", "no-replays"]
+    replay_rate: float
+    calls: int
+    said: str
+
+
+def advise(counted: Iterable[Counted], *, now: float) -> tuple[Advice, ...]:
+    """What to do, scope by scope, judging the last day by the first rule and the last two weeks by the second."""
+    by_scope: dict[str, list[Counted]] = {}
+    for one in counted:
+        by_scope.setdefault(one.scope, []).append(one)
+    found = (_many(scope, rows, now) or _none(scope, rows, now) for scope, rows in sorted(by_scope.items()))
+    return tuple(one for one in found if one is not None)
+
+
+def _many(scope: str, rows: list[Counted], now: float) -> Advice | None:
+    calls, replays = _sums(one for one in rows if one.hour > now - DAY)
+    if scope == SCOPE or calls < FEWEST_CALLS or replays / calls <= MANY_REPLAYS:
+        return None
+    return Advice(
+        scope=scope,
+        kind="many-replays",
+        replay_rate=replays / calls,
+        calls=calls,
+        said=f"{replays} of {calls} calls in the last day were replays. Above 5 %, clients or the broker retry too "
+        "hard: look at their time-outs and back-off.",
+    )
+
+
+def _none(scope: str, rows: list[Counted], now: float) -> Advice | None:
+    recent = [one for one in rows if one.hour > now - WEEKS]
+    calls, replays = _sums(recent)
+    # The first hour of two weeks ago may itself be cut off.
+    has_lasted = min((one.hour for one in rows if one.calls), default=now) <= now - WEEKS + DAY
+    if calls < FEWEST_CALLS or replays or not has_lasted:
+        return None
+    return Advice(
+        scope=scope,
+        kind="no-replays",
+        replay_rate=0.0,
+        calls=calls,
+        said=f"Not one of {calls} calls in two weeks was a replay, and redeliveries happen everywhere. The key may "
+        "hold something that differs each time, such as a timestamp: compare two keys of the same work.",
+    )
+
+
+def _sums(rows: Iterable[Counted]) -> tuple[int, int]:
+    calls = replays = 0
+    for one in rows:
+        calls += one.calls
+        replays += one.hits + one.shared
+    return calls, replays

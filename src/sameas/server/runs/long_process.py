@@ -19,13 +19,13 @@ from sameas.objects import open_objects
 from sameas.once.async_engine import AsyncEngine
 from sameas.server.logs import configure_logging
 from sameas.server.runs.answers import done_of
-from sameas.server.runs.extractors import Extractors, TimeLimits
+from sameas.server.runs.background_loop import waiting_threads
 from sameas.server.runs.long_tasks import (
     LENGTH_BYTES,
     Begin,
     Cancel,
     Describe,
-    Estimate,
+    EstimateTask,
     Extracted,
     ExtractTask,
     Failed,
@@ -38,9 +38,9 @@ from sameas.server.runs.long_tasks import (
     TaskAnswer,
 )
 from sameas.server.runs.models import ALLOWED, Models
-from sameas.server.runs.preparation import Prepared, Preparing, estimate_of
-from sameas.server.tenants.descriptions import describe
+from sameas.server.runs.preparation import Extractors, Prepared, Preparing, TimeLimits, estimate_of
 from sameas.server.tenants.ontologies import Ontologies
+from sameas.server.tenants.ontology_files import describe
 from sameas.server.tenants.workspaces import Workspaces, open_live_events
 from sameas.settings import Settings
 
@@ -120,7 +120,7 @@ class LongProcess:
                 return TaskAnswer(number=task.number, described=found)
             case Prepare():
                 return TaskAnswer(number=task.number, keyed=_keyed(await self._prepare(task)))
-            case Estimate():
+            case EstimateTask():
                 return TaskAnswer(number=task.number, estimated=await estimate_of(await self._prepare(task)))
             case ExtractTask():
                 return TaskAnswer(number=task.number, extracted=await self._extract(task))
@@ -129,7 +129,7 @@ class LongProcess:
             case LookAtModels():
                 return TaskAnswer(number=task.number, states=tuple(await self._models.states()))
 
-    async def _prepare(self, task: Prepare | Estimate | ExtractTask | HelpTask) -> Prepared:
+    async def _prepare(self, task: Prepare | EstimateTask | ExtractTask | HelpTask) -> Prepared:
         return await self._preparing.prepare(task.space, task.request, task.found.registered())
 
     async def _help(self, task: HelpTask) -> int | None:
@@ -189,6 +189,7 @@ def _keyed(prepared: Prepared) -> Keyed:
 
 async def _serve(output: int) -> NoReturn:
     loop = asyncio.get_running_loop()
+    loop.set_default_executor(waiting_threads())
     reader = asyncio.StreamReader(limit=_BUFFER)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     transport, protocol = await loop.connect_write_pipe(

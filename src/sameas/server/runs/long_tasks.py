@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.identity.key import IdempotencyKey, KeyComponents
 from sameas.once.errors import InProgress, OutcomeUnknown, StoreUnavailable, Superseded
 from sameas.ontology import errors as ontology_errors
@@ -23,8 +23,8 @@ from sameas.server.problems import Problem, problem_of
 from sameas.server.runs.answers import Done
 from sameas.server.runs.models import AccountState, ModelEstimate
 from sameas.server.schemas import ExtractRequest, OntologyEntry
-from sameas.server.tenants.descriptions import Described, Source
 from sameas.server.tenants.ontologies import ContentGone, Registered
+from sameas.server.tenants.ontology_files import Described, Source
 
 # A frame is its length in so many bytes, and then the message.
 LENGTH_BYTES = 8
@@ -71,7 +71,7 @@ class Prepare(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     found: TaskResult
 
 
-class Estimate(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class EstimateTask(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """What a model would be asked about a request."""
 
     number: int
@@ -98,7 +98,7 @@ class HelpTask(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     space: str
     request: ExtractRequest
     found: TaskResult
-    part: Part
+    part: RunPart
     allowed: tuple[int, Decimal | None] | None = None
 
 
@@ -114,7 +114,7 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
-Question: TypeAlias = Describe | Prepare | Estimate | ExtractTask | HelpTask | LookAtModels
+Question: TypeAlias = Describe | Prepare | EstimateTask | ExtractTask | HelpTask | LookAtModels
 Task: TypeAlias = Begin | Question | Cancel
 
 

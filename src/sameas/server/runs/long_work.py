@@ -13,20 +13,23 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
+from sameas.extraction.runs.metadata import ExtractorName
+from sameas.server.problems import Problem, not_found
 from sameas.server.runs.long_tasks import (
     LENGTH_BYTES,
     Begin,
     Cancel,
     Describe,
-    Estimate,
+    EstimateTask,
     Extracted,
     ExtractTask,
     HelpTask,
@@ -38,11 +41,11 @@ from sameas.server.runs.long_tasks import (
     TaskResult,
 )
 from sameas.server.runs.models import AccountState, ModelEstimate
-from sameas.server.runs.preparation import LONG_TEXT, Prepared, asks_model
+from sameas.server.runs.preparation import LONG_TEXT, Prepared, Preparing, asks_model, estimate_of, is_long
 from sameas.server.runs.run_queue import SHORT_TEXT, RunQueue
 from sameas.server.schemas import ExtractRequest
-from sameas.server.tenants.descriptions import Described, Source
-from sameas.server.tenants.ontologies import Registered
+from sameas.server.tenants.ontologies import ContentGone, Ontologies, Registered
+from sameas.server.tenants.ontology_files import Described, Source
 from sameas.server.tenants.workspaces import tenant_of
 from sameas.settings import Settings
 
@@ -53,6 +56,10 @@ _BUFFER = 1 << 20
 _TEXTS_AT_ONCE = 2
 # Seconds that a process has to end a run that was cancelled, and to end itself.
 _ENDS_WITHIN = 10.0
+# What ended its process so often needs more than this machine has.
+_ENDS_AT_MOST = 3
+# Requests whose keys are computed at once: of those who wait, tenants take turns.
+_KEYED_AT_ONCE = 8
 
 _encode = msgspec.msgpack.Encoder().encode
 _answers = msgspec.msgpack.Decoder(TaskAnswer)
@@ -88,7 +95,7 @@ class LongWork:
         """What a model would be asked about a request."""
         request, found = prepared.request, TaskResult.of(prepared.found)
         answer = await self._for(request).ask(
-            lambda number: Estimate(number=number, space=prepared.space, request=request, found=found)
+            lambda number: EstimateTask(number=number, space=prepared.space, request=request, found=found)
         )
         return answer.estimated
 
@@ -125,7 +132,7 @@ class LongWork:
         return answer.extracted
 
     async def help(
-        self, prepared: Prepared, part: Part, *, allowed: tuple[int, Decimal | None] | None = None
+        self, prepared: Prepared, part: RunPart, *, allowed: tuple[int, Decimal | None] | None = None
     ) -> int | None:
         """Do a part of the chunks of a run that goes on elsewhere."""
         process, found = self._for(prepared.request), TaskResult.of(prepared.found)
@@ -158,6 +165,103 @@ class LongWork:
         if asks_model(request):
             return self._models
         return self._texts if len(request.text) > LONG_TEXT else self._ontologies
+
+
+class Preparer:
+    """From requests to what they stand for, in this process or in one for long work. Lives in the background loop."""
+
+    def __init__(
+        self,
+        preparing: Preparing,
+        *,
+        ontologies: Ontologies,
+        long_work: LongWork | None,
+        asks_here: bool,
+        divided: bool,
+    ) -> None:
+        self._ontologies = ontologies
+        self._preparing = preparing
+        self._long_work = long_work
+        # Whether models are asked in this process and not in one of their own.
+        self._asks_here = asks_here
+        self._keying = RunQueue(_KEYED_AT_ONCE, divided=divided)
+
+    async def prepare(self, space: str, request: ExtractRequest) -> Prepared:
+        """Resolve the ontology and the extractor, and compute the key."""
+        try:
+            return await self._prepare(space, request, await self.present(space, request))
+        except ContentGone as gone:
+            # It was put anew elsewhere, and the word of it has not come yet.
+            await self._ontologies.refresh(gone.owner)
+            return await self._prepare(space, request, await self.present(space, request))
+
+    async def estimate(self, prepared: Prepared) -> ModelEstimate | None:
+        """What a model would be asked about a request; None where none is."""
+        if prepared.means is not None or self._long_work is None or not asks_model(prepared.request):
+            return await estimate_of(prepared)
+        return await self._long_work.estimate(prepared)
+
+    async def names(self, prepared: Prepared) -> tuple[str, ...]:
+        """The names of the ontology that a request stands for."""
+        return await self._ontologies.names(tenant_of(prepared.space), prepared.key.components.ontology_id)
+
+    async def present(self, space: str, request: ExtractRequest) -> Registered:
+        """The ontology of a request, in the version that it names."""
+        found = await self._ontologies.find(tenant_of(space), request.ontology_id)
+        if found is None:
+            raise not_found(f"ontology {request.ontology_id!r}", todo="put it first, or list those that are there")
+        if request.ontology_version not in (None, found.entry.version):
+            raise Problem(
+                409,
+                "ontology-version-differs",
+                "the ontology has another version by now; leave ontologyVersion out or take the present one",
+                version=found.entry.version,
+            )
+        return found
+
+    async def _prepare(self, space: str, request: ExtractRequest, found: Registered) -> Prepared:
+        elsewhere = self._long_work is not None and (
+            not self._asks_here if asks_model(request) else is_long(request, found)
+        )
+        async with self._keying.turn(tenant_of(space), is_long=is_long(request, found)):
+            if self._long_work is None or not elsewhere:
+                return await self._preparing.prepare(space, request, found)
+            keyed = await self._long_work.prepare(space, request, found)
+        who = ExtractorName(*keyed.extractor)
+        return Prepared(space, request, found, self._preparing.settings(request), keyed.whole(), who, None)
+
+
+class Suspects:
+    """Runs under which a process ended. Which of several ended it nobody knows: those that it may have been are tried
+    one at a time, so that none is taken for another again. Models have their own process.
+    """
+
+    def __init__(self, *, divided: bool) -> None:
+        self._ends: Counter[tuple[str, str]] = Counter()
+        self._turns = {asks: RunQueue(1, divided=divided) for asks in (False, True)}
+
+    @asynccontextmanager
+    async def turn(self, prepared: Prepared) -> AsyncIterator[None]:
+        """The turn of a run that may have ended its process; at once for every other."""
+        if not self._ends[prepared.space, prepared.key.key] or prepared.request.extraction_params.batch:
+            yield
+            return
+        async with self._turns[asks_model(prepared.request)].turn(tenant_of(prepared.space)):
+            yield
+
+    def ended(self, prepared: Prepared, error: ChildProcessError) -> Exception:
+        """What a run is told whose process ended: to be taken up again, until that has happened too often."""
+        place = (prepared.space, prepared.key.key)
+        self._ends[place] += 1
+        if self._ends[place] < _ENDS_AT_MOST:
+            return error
+        return Problem(
+            422, "run-too-large", f"the run has ended its process {_ENDS_AT_MOST} times: send the text in parts"
+        )
+
+    def forget(self, space: str, key: str) -> None:
+        """A run has ended otherwise."""
+        self._ends.pop((space, key), None)
 
 
 class _Process:

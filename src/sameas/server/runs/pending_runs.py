@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from sameas.extraction.runs.durable_file import settle_folder, write_durably
-from sameas.extraction.runs.folder_names import is_key, key_folder, tenant_folder
+from sameas.extraction.runs.folder import is_key, key_folder, tenant_folder
 from sameas.extraction.runs.metadata import RunMetadata
 from sameas.objects import Objects
 from sameas.server.runs.day_accounts import Reserved

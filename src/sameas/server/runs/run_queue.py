@@ -2,7 +2,7 @@
 
 Rule: of those who wait, each tenant has one turn before any has a second, however many runs it asked for, and none has
 more places than its share. Long runs leave some places to short ones, where there is more than one place; where both
-wait they take turns, so that neither waits for good. Lives in the background loop.
+wait they take turns, so that neither waits for good. Lives in one loop.
 """
 
 from __future__ import annotations

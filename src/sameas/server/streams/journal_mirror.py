@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sameas.extraction.events.journal import JournalLine
-from sameas.extraction.runs.folder_names import tenant_folder
+from sameas.extraction.runs.folder import tenant_folder
 from sameas.extraction.runs.run_objects import RunObjects
 from sameas.identity.errors import SameasError
 from sameas.server.leftovers import own
@@ -40,7 +40,7 @@ class JournalMirror:
         path: Path,
         *,
         is_open: Callable[[], Awaitable[bool]],
-        hears_word: bool = False,
+        hears_word: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = path
         self.listeners = 0
@@ -49,8 +49,8 @@ class JournalMirror:
         self._key = key
         self._is_open = is_open
         self._number = 0
-        # With word over Redis the looks beneath may be rare.
-        self._pause = _LOOK_WITH_WORD if hears_word else _LOOK_EVERY
+        self._fence = 0
+        self._hears_word = hears_word
         self._wanted = asyncio.Event()
 
     def open(self) -> None:
@@ -60,8 +60,12 @@ class JournalMirror:
         fresh.write_bytes(b"")
         fresh.replace(self.path)
 
-    def hear(self, first: int, lines: list[bytes]) -> None:
-        """Lines that were told live."""
+    def hear(self, first: int, lines: list[bytes], fence: int) -> None:
+        """Lines that were told live, and the fence of who wrote them."""
+        if 0 < fence < self._fence:
+            # Of a worker that was replaced and has not noticed: what it says is in no journal.
+            return
+        self._fence = max(fence, self._fence)
         if first > self._number + 1:
             self._wanted.set()
             return
@@ -83,8 +87,10 @@ class JournalMirror:
                 _LOG.warning("the events of the run %s cannot be read yet: %s", self._key, trouble)
                 await asyncio.sleep(_LOOK_EVERY)
                 continue
+            # With word over Redis the looks beneath may be rare.
+            pause = _LOOK_WITH_WORD if self._hears_word() else _LOOK_EVERY
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), self._pause)
+                await asyncio.wait_for(self._wanted.wait(), pause)
 
     def _told(self) -> list[JournalLine]:
         return [*self._objects.lines(self._key, after=self._number)]
@@ -120,7 +126,7 @@ class JournalMirrors:
                 key,
                 self._folder / f"{tenant_folder(space)}-{key}.jsonl",
                 is_open=is_open,
-                hears_word=self._reader is not None,
+                hears_word=self._hears_word,
             )
             mirror.open()
             if self._reader is not None:
@@ -150,6 +156,9 @@ class JournalMirrors:
         """Whether all that a run told is in the file."""
         known = self._mirrors.get((space, key))
         return known is None or known[0].is_over
+
+    def _hears_word(self) -> bool:
+        return self._reader is not None and self._reader.is_hearing
 
     async def close(self) -> None:
         for _, task in self._mirrors.values():

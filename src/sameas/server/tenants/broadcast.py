@@ -3,7 +3,8 @@
 Rule: a notice is a document in the store, so it is never lost, and every process reads each once, in order. Where the
 store can tell others (Redis by publish, PostgreSQL by NOTIFY), they look at once; beneath it, and everywhere else, they
 look every `EVERY` seconds, which bounds how late a notice can be. Notices are kept by the hour, so that old ones go by
-themselves; clocks may differ by five minutes.
+themselves; clocks may differ by five minutes. They are an append-only log of numbered records (`AppendLog`), as the
+registries of ontologies are: of two that add at once one gets the number.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from sameas.identity.ids import uuid7
 from sameas.once.async_engine import AsyncEngine
+from sameas.once.codec import Codec, TypedCodec, unpack
 from sameas.once.errors import RecordDamaged, ResultDoesNotFit, SameasError
 from sameas.once.policy import HOUR, MINUTE
-from sameas.server.tenants.append_log import AppendLog
+from sameas.once.record import State
 from sameas.stores.tiered import Announcing
 
 # Seconds after which another process has heard of a notice at the latest, besides the store's own time.
@@ -181,3 +183,65 @@ class Broadcast:
 
     def _append_log(self, hour: int) -> AppendLog[Notice]:
         return AppendLog(self._engine, Notice, scope=f"{_SCOPE}.{hour}", tenant=_NOBODY, retention=_KEPT)
+
+
+T = TypeVar("T")
+
+
+class AppendLog(Generic[T]):
+    """The documents of one type under one name of one tenant."""
+
+    def __init__(
+        self, engine: AsyncEngine, kind: type[T], *, scope: str, tenant: str, retention: float | None = None
+    ) -> None:
+        self._engine = engine
+        self._kind = kind
+        self._codec: Codec = TypedCodec(kind)
+        self._scope = scope
+        self._tenant = tenant
+        self._retention = retention
+
+    async def read(self, number: int) -> T | None:
+        """The document of a number, if it is there yet."""
+        record = await self._engine.read(self._scope, _key(number), tenant=self._tenant, namespace="content")
+        if record is None or record.state is not State.DONE or record.outcome is None:
+            return None
+        document: T = unpack(record.outcome, self._codec)
+        return document
+
+    async def last(self) -> tuple[int, T | None]:
+        """The highest number and its document, found in as many reads as the number has binary digits, twice; 0 and
+        None where there is nothing. Documents that expire make gaps: a chain that is asked this must live longer than
+        its use.
+        """
+        low, last, step = 0, None, 1
+        while (found := await self.read(low + step)) is not None:
+            low, last, step = low + step, found, 2 * step
+        # The last is below `low + step`, which is not there.
+        while step > 1:
+            step //= 2
+            found = await self.read(low + step)
+            if found is not None:
+                low, last = low + step, found
+        return low, last
+
+    async def add(self, document: T, *, number: int) -> T:
+        """Put the document under this number; gives what is there in the end, which may be another's."""
+
+        def here(_: object) -> T:
+            return document
+
+        found: T = await self._engine.run(
+            here,
+            scope=self._scope,
+            key=_key(number),
+            tenant=self._tenant,
+            namespace="content",
+            retention=self._retention,
+            result_type=self._kind,
+        )
+        return found
+
+
+def _key(number: int) -> str:
+    return f"{number:012d}"

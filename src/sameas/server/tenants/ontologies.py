@@ -31,11 +31,19 @@ from sameas.ontology.load import forget_ontology, load_ontology, read_ontology
 from sameas.ontology.model import Ontology
 from sameas.ontology.outline import outline_of
 from sameas.server.schemas import OntologyEntry, is_ontology_id
-from sameas.server.tenants.append_log import AppendLog
-from sameas.server.tenants.descriptions import LARGE_ONTOLOGY, Described, DescribeSource, Source, describe
-from sameas.server.tenants.former_versions import FormerVersions
-from sameas.server.tenants.ontology_files import OntologyFiles, SeveralVersions, files_of, published_files
-from sameas.server.tenants.ontology_registry import Change, Registered, Registry
+from sameas.server.tenants.broadcast import AppendLog
+from sameas.server.tenants.ontology_files import (
+    LARGE_ONTOLOGY,
+    Described,
+    DescribeSource,
+    OntologyFiles,
+    SeveralVersions,
+    Source,
+    describe,
+    files_of,
+    published_files,
+)
+from sameas.server.tenants.ontology_registry import Change, FormerVersions, Registered, Registry
 
 __all__ = ["SHARED", "Change", "ContentGone", "Deleted", "Ontologies", "Put", "Registered"]
 

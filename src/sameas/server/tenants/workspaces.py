@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from sameas.extraction.runs.record import run_policy
 from sameas.extraction.runs.run_objects import LiveEvents
@@ -23,6 +24,9 @@ from sameas.once.observe import Observer
 from sameas.once.policy import DAY
 from sameas.once.store import AsyncStore, Query
 from sameas.settings import Settings
+
+if TYPE_CHECKING:
+    from sameas.cluster.live_events import EventReader
 
 _KEPT = 256
 _OF_CASE = "~case~"
@@ -52,6 +56,17 @@ def open_live_events(settings: Settings) -> LiveEvents | None:
     from sameas.cluster.live_events import RedisEvents
 
     return RedisEvents(settings.events_url)
+
+
+def open_event_reader(settings: Settings, *, on_ended: Callable[[str, str], None]) -> EventReader | None:
+    """What reads there what workers elsewhere tell."""
+    if not settings.events_url:
+        return None
+    from sameas.cluster.live_events import EventReader
+
+    reader = EventReader(settings.events_url, on_ended=on_ended)
+    reader.start()
+    return reader
 
 
 class Workspaces:

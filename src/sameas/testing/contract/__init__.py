@@ -1,10 +1,8 @@
 """What a store must do, one file per thing that is asked of it."""
 
 from sameas.testing.contract.claims import ClaimContract
-from sameas.testing.contract.leases import ReleaseContract, RenewContract
-from sameas.testing.contract.listing import FindContract, ReadContract
-from sameas.testing.contract.outcomes import CompleteContract, FailContract
-from sameas.testing.contract.removal import ForgetContract, PruneContract
+from sameas.testing.contract.outcomes import CompleteContract, FailContract, ReleaseContract, RenewContract
+from sameas.testing.contract.records import FindContract, ForgetContract, PruneContract, ReadContract
 
 __all__ = [
     "ClaimContract",

@@ -149,7 +149,7 @@ def test_asyncio_hears_events_from_another_thread() -> None:
 
     async def listen() -> list[Event]:
         publisher = threading.Thread(target=lambda: (discoveries(bus, 300), end(bus)))
-        events = []
+        events: list[Event] = []
         async for event in bus.subscribe():
             if not events:
                 publisher.start()

@@ -10,7 +10,7 @@ from sameas.extraction.graph.model import Rejection
 from sameas.extraction.graph.rejections import Ledger
 from sameas.extraction.graph.scratch import Scratch, Seen
 from sameas.extraction.outputs import SpooledOutputs
-from sameas.extraction.pipeline.stages.spools import PairSpool
+from sameas.extraction.pipeline.spools import PairSpool
 
 FILES = Path("/proc/self/fd")
 

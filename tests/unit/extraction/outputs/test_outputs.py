@@ -5,6 +5,8 @@ import io
 import json
 import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from typing import cast
 
 import pyoxigraph
 import pytest
@@ -102,7 +104,9 @@ def test_rdf_tells_where_in_the_text_a_fact_stands() -> None:
             ?quote a oa:TextQuoteSelector ; oa:exact ?exact .
             ?run a prov:Activity ; prov:used ?source, <http://e/onto> ; prov:wasAssociatedWith ?agent .
         }"""
-    ((start, end, exact, agent),) = [tuple(map(str, row)) for row in found.query(asked)]
+    ((start, end, exact, agent),) = [
+        tuple(map(str, row)) for row in cast("Iterable[rdflib.query.ResultRow]", found.query(asked))
+    ]
     assert (start, end, exact, agent) == ("0", "9", "Alice", BASE + "extractor-lexicon")
 
 
@@ -268,4 +272,5 @@ def _written(lines: list[tuple[str, str, str]], terms: TurtleTerms) -> list[byte
 def _serialised(triples: list[pyoxigraph.Triple]) -> list[bytes]:
     # The order of the prefixes differs from process to process.
     whole = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.TURTLE, prefixes=PREFIXES)
+    assert whole is not None
     return sorted(whole.split(b"\n"))

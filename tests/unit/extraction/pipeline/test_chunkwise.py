@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from sameas.extraction.events.bus import Bus
-from sameas.extraction.pipeline.stages import chunkwise
-from sameas.extraction.pipeline.stages.chunkwise import Conditions, over_chunks
-from sameas.extraction.pipeline.stages.spools import ResultSpool
+from sameas.extraction.pipeline import chunkwise
+from sameas.extraction.pipeline.chunkwise import Conditions, over_chunks
+from sameas.extraction.pipeline.spools import ResultSpool
 from sameas.extraction.text.chunking import Chunk
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName
 

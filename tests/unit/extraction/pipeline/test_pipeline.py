@@ -32,7 +32,7 @@ from sameas.extraction.outputs import FORMATS, write_entities, write_rejected, w
 from sameas.extraction.pipeline.checkpoints import MemoryCheckpoints, UsedFile
 from sameas.extraction.pipeline.outcome import ExtractionResult
 from sameas.extraction.pipeline.pipeline import Pipeline
-from sameas.extraction.pipeline.run import Part
+from sameas.extraction.pipeline.run import RunPart
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.text.chunking import Chunk, ChunkSettings
 from sameas.extraction.text.document import OffsetMap, Span
@@ -224,7 +224,7 @@ def test_what_is_done_is_not_done_again() -> None:
     assert {hit.source for hit in hits} == {"checkpoint"}
 
 
-def help_with(part: Part, pipeline: Pipeline) -> int:
+def help_with(part: RunPart, pipeline: Pipeline) -> int:
     notes = UsedFile(Path(os.devnull))
     return asyncio.run(pipeline.help(LONG, part, key="sha256-test", meter=SpendingMeter(), used=notes))
 
@@ -238,7 +238,7 @@ def test_parts_that_were_done_elsewhere_are_put_together_and_not_done_again() ->
     calls = Counting.calls
     alone = run(LONG, pipeline(MemoryCheckpoints()))
     needed = Counting.calls - calls
-    helped = [help_with(Part(number, 4), pipeline(kept)) for number in (1, 3)]
+    helped = [help_with(RunPart(number, 4), pipeline(kept)) for number in (1, 3)]
     by_helpers = Counting.calls - calls - needed
     assert 0 < by_helpers < needed
     result = run(LONG, pipeline(kept))
@@ -246,7 +246,7 @@ def test_parts_that_were_done_elsewhere_are_put_together_and_not_done_again() ->
     assert Counting.calls - calls == 2 * needed
     assert result.graph == alone.graph
     assert result.chunks_from_checkpoints >= by_helpers
-    others = [help_with(Part(number, 4), pipeline(kept)) for number in (0, 2)]
+    others = [help_with(RunPart(number, 4), pipeline(kept)) for number in (0, 2)]
     assert sum(helped) + sum(others) == result.chunks
     assert Counting.calls - calls == 2 * needed
 
@@ -355,7 +355,7 @@ def test_output_that_takes_too_long_is_left_out() -> None:
             release.set()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sameas.extraction.pipeline.stages.serialization.write_graph", write)
+        patch.setattr("sameas.extraction.pipeline.stages.write_graph", write)
         result = run_jumping(go())
     assert result.outcome == "PARTIAL_EARLY_EXIT"
     assert result.outputs == {}

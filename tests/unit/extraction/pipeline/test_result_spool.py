@@ -6,8 +6,8 @@ import pytest
 
 from sameas.extraction.graph.model import Mention, Rejection, merge_rejections
 from sameas.extraction.graph.rejections import Ledger
-from sameas.extraction.pipeline.stages.entities import ChunkMentions
-from sameas.extraction.pipeline.stages.spools import ResultSpool
+from sameas.extraction.pipeline.spools import ResultSpool
+from sameas.extraction.pipeline.stages import ChunkMentions
 
 RESULTS = [
     ChunkMentions(tuple(Mention(place, place + 4, "東京👩\u200d🚀", types=("c",)) for place in range(number % 5)))

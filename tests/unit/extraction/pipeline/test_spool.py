@@ -7,9 +7,9 @@ import pytest
 
 from sameas.extraction.events.bus import Bus
 from sameas.extraction.events.events import TimeoutWarning
-from sameas.extraction.pipeline.stages import chunks as chunks_module
-from sameas.extraction.pipeline.stages.chunks import ChunkingStage
-from sameas.extraction.pipeline.stages.spools import ChunkSpool
+from sameas.extraction.pipeline import stages as stages_module
+from sameas.extraction.pipeline.spools import ChunkSpool
+from sameas.extraction.pipeline.stages import ChunkingStage
 from sameas.extraction.text.chunking import Chunk, ChunkSettings, chunk_text
 from sameas.llm.timeouts import StageTimeout
 
@@ -40,7 +40,7 @@ def test_a_lone_surrogate_survives_the_disk() -> None:
     spool.close()
 
 
-def chunking(monkeypatch: pytest.MonkeyPatch, *, seconds_a_chunk: float) -> tuple[chunks_module.Chunked, list[str]]:
+def chunking(monkeypatch: pytest.MonkeyPatch, *, seconds_a_chunk: float) -> tuple[stages_module.Chunked, list[str]]:
     """Chunking with a clock that moves on by so much at every look."""
     now = 0.0
 
@@ -51,7 +51,7 @@ def chunking(monkeypatch: pytest.MonkeyPatch, *, seconds_a_chunk: float) -> tupl
             now += seconds_a_chunk
             return now
 
-    monkeypatch.setattr(chunks_module, "time", Clock)
+    monkeypatch.setattr(stages_module, "time", Clock)
     bus = Bus("k")
     heard = bus.subscribe()
     pieces: Iterator[str] = iter(["One. Two. Three. Four. Five. Six. Seven. Eight. Nine. Ten. " * 5])

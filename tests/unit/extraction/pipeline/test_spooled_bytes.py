@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import pytest
 
-from sameas.extraction.pipeline.stages.spools import PairSpool, SpooledBytes
+from sameas.extraction.pipeline.spools import PairSpool, SpooledBytes
 
 SIZES = [0, 1, 100, 1_000_000]
 

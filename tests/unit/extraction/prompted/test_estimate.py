@@ -8,6 +8,7 @@ import pytest
 
 from sameas import open_async_store
 from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
+from sameas.extraction.extractors.prompted.settings import ExtractionMode
 from sameas.extraction.pipeline.estimate import Estimate, Estimator
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.extraction.pipeline.settings import PipelineSettings
@@ -93,13 +94,15 @@ def test_what_is_remembered_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", ["two-stage", "joint"])
-def test_a_second_model_has_its_own_price_and_its_own_count(mode: str) -> None:
+def test_a_second_model_has_its_own_price_and_its_own_count(mode: ExtractionMode) -> None:
     alone = asyncio.run(estimated(LocalModel(), run_first=False, mode=mode))
     second = LocalModel("local:second", price=100, tokens_each=2)
     both = asyncio.run(estimated(LocalModel(), run_first=False, second=second, mode=mode))
     checked = next(stage for stage in both.stages if stage.stage == "grounding")
     assert (checked.model, checked.calls) == ("local:second", 5)
     assert checked.cost == second.price.cost(input_tokens=checked.input_tokens, output_tokens=checked.output_tokens)
+    assert alone.cost is not None
+    assert checked.cost is not None
     assert both.cost == alone.cost + checked.cost
     equal = asyncio.run(estimated(LocalModel(), run_first=False, second=LocalModel("local:second"), mode=mode))
     assert checked.input_tokens > 1.5 * equal.stages[-1].input_tokens
@@ -141,7 +144,7 @@ class CostlyModel(LocalModel):
 
 @pytest.mark.parametrize("mode", ["two-stage", "joint"])
 @pytest.mark.parametrize("with_second", [False, True])
-def test_no_run_costs_more_than_an_estimate_calls_the_most(mode: str, with_second: bool) -> None:
+def test_no_run_costs_more_than_an_estimate_calls_the_most(mode: ExtractionMode, with_second: bool) -> None:
     async def go() -> tuple[Estimate, Decimal, int]:
         model, second = CostlyModel(failures=2), CostlyModel(failures=2) if with_second else None
         if second is not None:
@@ -156,7 +159,11 @@ def test_no_run_costs_more_than_an_estimate_calls_the_most(mode: str, with_secon
         estimate = await Estimator(INDEX, extractor, settings=SETTINGS).estimate(TEXT)
         done = await Pipeline(index=INDEX, extractor=extractor, settings=SETTINGS).run(TEXT, key="k")
         assert done.outcome == "COMPLETE"
-        return estimate, sum((row.cost for row in done.usage), Decimal(0)), sum(row.calls for row in done.usage)
+        return (
+            estimate,
+            sum((row.cost or Decimal(0) for row in done.usage), Decimal(0)),
+            sum(row.calls for row in done.usage),
+        )
 
     estimate, cost, calls = asyncio.run(go())
     assert estimate.most_cost is not None

@@ -46,6 +46,25 @@ def test_words_around_a_good_reply_do_no_harm(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        '{"entities":[{"name":"Ann Lee","type":2},],"values":[],}',
+        'The form is {"entities":[{"name":"...","type":1}],"values":["..."]}. So: {"entities":[{"name":"Ann Lee","type":2}]}',
+        '{"result":{"entities":[{"name":"Ann Lee","type":2}],"values":[]}}',
+        'Here:\n```json\n{"entities":[{"name":"Ann Lee","type":2}]}\n```\nWhat {this} says is clear.',
+    ],
+    ids=["comma", "form", "inside of another", "fence among words"],
+)
+def test_harmless_faults_of_a_reply_are_not_paid_for_again(text: str) -> None:
+    assert read_reply(text, EntityReply) == EntityReply((NamedEntity("Ann Lee", 2),))
+
+
+def test_a_line_break_inside_of_a_name_is_no_fault() -> None:
+    reply = read_reply('{"entities":[{"name":"Ann\nLee","type":2}]}', EntityReply)
+    assert reply.entities[0].name.split() == ["Ann", "Lee"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         'Either {"supported":[1]} or {"supported":[2]}',
         'It is {"supported":[1',
         "{" * 100_000,

@@ -13,9 +13,9 @@ from sameas.llm import signals
     ("signal", "kind", "fields"),
     [
         (
-            signals.RateLimited(run_id="r", wait_ms=200, reason="tokens"),
+            signals.RateLimited(run_id="r", wait_ms=200, reason="tokens", asked_by_server=True),
             events.RateLimited,
-            {"wait_ms": 200, "reason": "tokens"},
+            {"wait_ms": 200, "reason": "tokens", "asked_by_server": True},
         ),
         (
             signals.BudgetWarning(stage="total", used=80, limit=100, message="most is used"),

@@ -1,7 +1,7 @@
 """A service in a temporary folder, and an extractor that counts its calls and can be made to wait or fail."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def make_service(home: Path, **options: Any) -> ExtractionService:
 
 
 async def extract(
-    service: ExtractionService, extractor: CountingExtractor, text: str = TEXT, **options: Any
+    service: ExtractionService, extractor: CountingExtractor, text: str | Iterable[str] = TEXT, **options: Any
 ) -> Extraction:
     options.setdefault("ontology", ONTOLOGY)
     return await service.extract(text, extractor=extractor, **options)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from sameas.extraction.runs.caches import RecentResults
 from sameas.extraction.runs.folder import RunDamagedError, RunFolder
-from sameas.extraction.runs.recent_results import RecentResults
 from sameas.extraction.runs.record import RunSummary
 
 from .desk import CountingExtractor, extract, make_service

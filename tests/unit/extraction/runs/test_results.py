@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.string import TextLoader
 
+from sameas.extraction.events.events import Event
 from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.service import ExtractionService
 from sameas.once.errors import StoreError
@@ -57,7 +58,7 @@ class PostgresBook:
 
     def close(self) -> None:
         for service in self._opened:
-            service._tables.close()
+            service.close()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -119,7 +120,8 @@ async def test_a_damaged_folder_is_put_back_from_the_database(tmp_path: Path, bo
     service, extractor = book.service(tmp_path), CountingExtractor()
     done = await extract(service, extractor)
     (done.folder / "graph.ttl").write_bytes(b"")
-    extractor.asked, told = [], []
+    extractor.asked = []
+    told: list[Event] = []
     again = await extract(service, extractor, on_event=told.append)
     assert (again.graph, extractor.asked) == (done.graph, [])
     assert [event.type for event in told] == ["error_recoverable", "cache_hit"]

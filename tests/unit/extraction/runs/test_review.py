@@ -13,7 +13,7 @@ from sameas.extraction.runs.review import (
     apply_decisions,
     check_wish,
 )
-from sameas.extraction.runs.review_examples import examples_of
+from sameas.extraction.runs.view import examples_of
 from sameas.extraction.text.document import Span
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import load_ontology

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sameas.extraction.runs.folder import keep_ontology, read_ontology
 from sameas.extraction.runs.review import Decision, EntityRef, ReviewRefusedError, Wish
-from sameas.extraction.runs.sources import keep_ontology, read_ontology
 from tests.unit.extraction.company import TEXT
 
 from .desk import ONTOLOGY, CountingExtractor, extract, make_service

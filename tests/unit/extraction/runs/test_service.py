@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from sameas import open_async_store
 from sameas.extraction.events.events import (
     CacheHit,
     ErrorRecoverable,
+    Event,
     ExtractionCompleted,
     ExtractionStarted,
     StageCompleted,
@@ -24,8 +26,7 @@ from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.metadata import FileDigest, RunMetadata
 from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.service import ExtractionService
-from sameas.extraction.text.document import Document
-from sameas.extraction.text.document_source import DocumentPlaces, DocumentSource
+from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource
 from tests.unit.extraction.company import TEXT
 
 from .desk import LONG, ONTOLOGY, SMALL, CountingExtractor, extract, make_service, same_files
@@ -53,7 +54,8 @@ async def test_the_folder_is_as_the_source_document_says(tmp_path: Path) -> None
 async def test_the_second_extraction_is_a_replay(tmp_path: Path) -> None:
     service, extractor = make_service(tmp_path), CountingExtractor()
     first = await extract(service, extractor)
-    asked, told = len(extractor.asked), []
+    asked = len(extractor.asked)
+    told: list[Event] = []
     second = await extract(service, extractor, on_event=told.append)
     assert (first.replayed, second.replayed, second.shared) == (False, True, False)
     assert (second.graph, second.metadata) == (first.graph, first.metadata)
@@ -93,8 +95,8 @@ async def test_two_tasks_at_once_make_one_run_and_both_hear_of_it(tmp_path: Path
     extractor = CountingExtractor()
     extractor.gate = asyncio.Event()
     ours, theirs = make_service(tmp_path), make_service(tmp_path)
-    own: list[object] = []
-    heard: list[object] = []
+    own: list[Event] = []
+    heard: list[Event] = []
     first = asyncio.create_task(extract(ours, extractor, on_event=own.append))
     await extractor.reached.wait()
     second = asyncio.create_task(extract(theirs, extractor, on_event=heard.append))
@@ -179,7 +181,7 @@ async def test_a_partial_run_is_answered_and_the_next_request_does_what_is_missi
     assert same_files(fresh.folder, whole.folder)
 
 
-def whole_journal(folder: Path) -> list[object]:
+def whole_journal(folder: Path) -> list[Event]:
     return list(read_journal(folder / "events.jsonl"))
 
 
@@ -363,7 +365,7 @@ async def test_the_names_of_a_document_are_those_of_who_asks(tmp_path: Path) -> 
 async def test_what_is_added_to_a_stored_graph_is_what_would_have_been_written(tmp_path: Path) -> None:
     service, extractor = make_service(tmp_path), CountingExtractor()
     done = await extract(service, extractor)
-    known = {"sources": [DocumentSource(name="a.txt")], "places": DocumentPlaces(Document("x"))}
+    known: dict[str, Any] = {"sources": [DocumentSource(name="a.txt")], "places": DocumentPlaces(Document("x"))}
     added = service.render(done, "turtle", **known)
     (done.folder / "graph.ttl").unlink()
     files = {name: digest for name, digest in done.metadata.files.items() if name != "graph.ttl"}

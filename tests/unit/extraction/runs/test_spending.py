@@ -4,7 +4,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sameas.extraction.pipeline.outcome import failure_code
-from sameas.extraction.runs.spending import SPENDING, SpendingFile
+from sameas.extraction.runs.metadata import SPENDING, SpendingFile
 from sameas.llm.ledger import UsageRow
 from sameas.llm.models import ModelError
 from sameas.once.errors import StoreUnavailable

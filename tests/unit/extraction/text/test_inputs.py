@@ -19,8 +19,8 @@ from sameas.extraction.text.inputs import (
     read_bytes,
     read_document,
 )
+from sameas.extraction.text.inputs.assembly import SizeMeter
 from sameas.extraction.text.inputs.html import read_html
-from sameas.extraction.text.inputs.limits import SizeMeter
 from sameas.extraction.text.inputs.markdown import read_markdown
 from sameas.extraction.text.inputs.reader import convert, decode
 

@@ -128,7 +128,7 @@ async def _share_in_tasks(drive: AsyncDrive, work_result: Any, options: dict[str
     while not _followers(drive):
         await asyncio.sleep(0)
     finish.set()
-    assert await asyncio.gather(leader, follower) == [work_result, work_result]
+    assert list(await asyncio.gather(leader, follower)) == [work_result, work_result]
 
 
 def _share_in_threads(drive: SyncDrive, work_result: Any, options: dict[str, Any]) -> None:
@@ -140,9 +140,9 @@ def _share_in_threads(drive: SyncDrive, work_result: Any, options: dict[str, Any
         return work_result
 
     with ThreadPoolExecutor(2) as pool:
-        leader = pool.submit(drive.engine.run, work, **options)
+        leader = pool.submit(lambda: drive.engine.run(work, **options))
         assert working.wait(10)
-        follower = pool.submit(drive.engine.run, work, **options)
+        follower = pool.submit(lambda: drive.engine.run(work, **options))
         while not _followers(drive):
             sleep(0.001)
         finish.set()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sameas.once.observers.recent import Recent
+from sameas.once.observe import Recent
 from tests.unit.once.observers.drives import Collected
 
 

@@ -101,7 +101,9 @@ def test_the_traceparent_is_stored_with_the_record(drive_type, tracing) -> None:
     drive.run(lambda ctx: "done", scope="charge", key="order-1", audit={"by": "test"})
     (record,) = drive.backend._records.values()
     (span,) = tracing.calls
-    trace_id, span_id = parse_traceparent(record.about.audit["traceparent"])
+    parent = parse_traceparent(record.about.audit["traceparent"])
+    assert parent is not None
+    trace_id, span_id = parent
     assert (int(trace_id, 16), int(span_id, 16)) == ids(span.context)
     assert record.about.audit["by"] == "test"
 

@@ -13,6 +13,7 @@ import unicodedata
 from functools import lru_cache
 from urllib.parse import unquote
 
+from sameas.extraction.extractors.prompted.order_cues import cues_order
 from sameas.extraction.extractors.prompted.order_patterns import (
     ANYWHERE,
     ANYWHERE_BEGINS,
@@ -40,22 +41,37 @@ _WORDS = re.compile(r"[^\W\d_]+")
 _BEGINNING = 8
 _AT_THE_BEGINNING = (BEGINS_WITH_ORDER, BEGINS_WITH_ORDER_ELSEWHERE)
 _IN_ANY_PLACE = (ORDERS, ORDERS_ELSEWHERE)
-_ANNOUNCES = re.compile(r":[^\S\n]*(?:\n|\Z)")
+_ANNOUNCES = re.compile(
+    r""":[^\S\n]*(?:\n|\Z)
+    | \b(?:following|as\s+follows|below|next\s+(?:line|sentence|paragraph)|folgende\w*|suivant\w*|siguiente\w*
+        |seguent\w*|seguinte\w*|volgende|följande|następując\w*|следующ\w*|наступн\w*)\b
+    | \u4ee5\u4e0b | \u5982\u4e0b | \u4e0b\u8a18 | \u6b21\u306e | \ub2e4\uc74c""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 # Soft hyphens, joiners, marks of direction.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_BASE32 = re.compile(r"(?<![A-Z2-7=])[A-Z2-7]{24,}={0,6}(?![A-Z2-7=])")
+# Digits and signs that stand for letters, inside of words.
+_DIGITS_AS_LETTERS = re.compile(r"\b[a-zA-Z013457@$]*(?:[a-zA-Z][013457@$]|[013457@$][a-zA-Z])[a-zA-Z013457@$]*\b")
+_DIGIT_IN_WORD = re.compile(r"[a-zA-Z][013457@$]|[013457@$][a-zA-Z]")
+_LETTERS_MEANT = str.maketrans("013457@$", "oleastas")
 _SPELLED_OUT = re.compile(r"(?<!\w)\w(?:[ .*_-]\w){3,}(?!\w)")
 _BETWEEN_LETTERS = re.compile(r"[ .*_-]")
 _OF_TWO_ALPHABETS = re.compile("\\w{0,30}(?:[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z])\\w{0,30}")
 _LIKE_LATIN = str.maketrans(
-    "АВЕКМНОРСТХІЅасеорхуіѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",  # noqa: RUF001
-    "ABEKMHOPCTXISaceopxyisABEZHIKMNOPTYXo",
+    "АВЕКМНОРСТХІЅасеорхуіѕтΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",
+    "ABEKMHOPCTXISaceopxyistABEZHIKMNOPTYXo",
 )
 # English that was turned round has these; what only looks like it has not.
 _ENGLISH = frozenset(
     ("the", "that", "fact", "output", "for", "and", "to", "your", "all", "of", "add", "reply", "answer")
 )
+_ENGLISH_IN_ROT13 = frozenset(codecs.encode(word, "rot13") for word in _ENGLISH)
+_ENGLISH_BACKWARDS = frozenset(word[::-1] for word in _ENGLISH)
 _ENOUGH_ENGLISH = 2
+_ACCENT = re.compile("[\u0300-\u036f]")
 
 NOTE = (
     "Some sentences speak to an assistant and not about the world: orders, roles or replies. They are evidence of "
@@ -71,8 +87,7 @@ def addressed(text: str, sentences: tuple[Span, ...]) -> tuple[Span, ...]:
     for number, sentence in enumerate(sentences):
         sentence_text = text[sentence.start : sentence.end]
         takes_over, orders = _speaks_to_assistant(_undisguised(sentence_text))
-        if not orders and (hidden := decoded(sentence_text)):
-            orders = any(_speaks_to_assistant(hidden))
+        orders = orders or any(any(_speaks_to_assistant(hidden)) for hidden in _decodings(sentence_text))
         if takes_over or (orders and _ANNOUNCES.search(sentence_text)):
             end = _PARAGRAPH.search(text, sentence.start)
             goes_on_until = max(goes_on_until, len(text) if end is None else end.start())
@@ -84,15 +99,48 @@ def addressed(text: str, sentences: tuple[Span, ...]) -> tuple[Span, ...]:
 
 
 def decoded(sentence_text: str) -> str:
-    """What words say that people do not read and models do: base64, hexadecimal, percent signs, rot13 and backwards."""
+    """What words say that people do not read and models do."""
+    return " ".join(_decodings(sentence_text))
+
+
+def _decodings(sentence_text: str) -> list[str]:
+    """By base64, base32, hexadecimal, percent signs, escapes, rot13, backwards, with digits or accents for letters."""
     found = [_of_base64(token) for token in _BASE64.findall(sentence_text)]
+    found += [_of_base32(token) for token in _BASE32.findall(sentence_text)]
     found += [_of_hex(token) for token in _HEX.findall(sentence_text)]
     if _PERCENT.search(sentence_text):
         found.append(unquote(sentence_text))
-    for turned in (codecs.encode(sentence_text, "rot13"), sentence_text[::-1]):
-        if len(_ENGLISH.intersection(turned.lower().split())) >= _ENOUGH_ENGLISH:
-            found.append(turned)
-    return " ".join(text for text in found if text is not None and text.isprintable())
+    if _ESCAPED.search(sentence_text):
+        found.append(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), sentence_text))
+    if _DIGIT_IN_WORD.search(sentence_text):
+        found.append(_DIGITS_AS_LETTERS.sub(lambda word: word[0].translate(_LETTERS_MEANT), sentence_text))
+    if not sentence_text.isascii():
+        found.append(_INVISIBLE.sub(" ", sentence_text) if _INVISIBLE.search(sentence_text) else None)
+    found += _turned(sentence_text)
+    return [text for text in found if text is not None and text.isprintable()]
+
+
+def _turned(sentence_text: str) -> list[str]:
+    """A sentence turned round in the ways that leave English words, if it was English."""
+    words = frozenset(sentence_text.lower().split())
+    found: list[str] = []
+    if len(words & _ENGLISH_IN_ROT13) >= _ENOUGH_ENGLISH:
+        found.append(codecs.encode(sentence_text, "rot13"))
+    if len(words & _ENGLISH_BACKWARDS) >= _ENOUGH_ENGLISH:
+        found += [sentence_text[::-1], " ".join(word[::-1] for word in sentence_text.split())]
+    if not sentence_text.isascii():
+        plain = _OF_TWO_ALPHABETS.sub(lambda word: word[0].translate(_LIKE_LATIN), sentence_text)
+        plain = _ACCENT.sub("", unicodedata.normalize("NFD", plain))
+        if len(_ENGLISH.intersection(plain.lower().split())) >= _ENOUGH_ENGLISH:
+            found.append(plain)
+    return found
+
+
+def _of_base32(token: str) -> str | None:
+    try:
+        return base64.b32decode(token.rstrip("=") + "=" * (-len(token.rstrip("=")) % 8)).decode()
+    except ValueError:
+        return None
 
 
 def _of_base64(token: str) -> str | None:
@@ -122,12 +170,15 @@ def _undisguised(sentence_text: str) -> str:
 
 def _speaks_to_assistant(sentence_text: str) -> tuple[bool, bool]:
     """Whether a sentence makes all that follows an order, and whether it is one."""
-    orders = False
+    takes_over, orders = cues_order(sentence_text)
+    return (True, True) if takes_over else _has_pattern(sentence_text, orders)
+
+
+def _has_pattern(sentence_text: str, orders: bool) -> tuple[bool, bool]:
+    """The same by whole phrases."""
     if not sentence_text.isascii():
-        orders = _CHINESE.search(sentence_text) is not None and ORDERS_IN_CHINESE.search(sentence_text) is not None
-        orders = orders or (
-            _JAPANESE.search(sentence_text) is not None and ORDERS_IN_JAPANESE.search(sentence_text) is not None
-        )
+        for script, pattern in ((_CHINESE, ORDERS_IN_CHINESE), (_JAPANESE, ORDERS_IN_JAPANESE)):
+            orders = orders or (script.search(sentence_text) is not None and pattern.search(sentence_text) is not None)
     lowered = sentence_text.lower()
     words = _WORDS.findall(lowered)
     begins = [word[:4] for word in words]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from sameas.extraction.extractors.prompted.addressing import addressed, decoded, is_within
 from sameas.extraction.extractors.prompted.locating import places
+from sameas.extraction.extractors.prompted.order_cues import may_order
 from sameas.extraction.graph.model import Claim, Mention, Rejection, RejectionCode
 from sameas.extraction.text.chunking import Chunk, find_sentence
 from sameas.extraction.text.document import Span
@@ -60,6 +61,8 @@ class Assertions:
             was_ordered = any(_holds(chunk.text, order, claim) for order in orders)
             if was_ordered and not (first == last and self._speaks_of(claim.predicate, chunk.text, evidence)):
                 return "addressed_to_model"
+        if first == last and may_order(_around(chunk.text, ends)):
+            return "addressed_to_model"
         sentences = chunk.sentences[first : last + 1]
         if not any(_has_words(chunk.text, one, (*names, *ends)) for one in sentences):
             return "not_asserted"
@@ -86,6 +89,15 @@ def _holds(text: str, order: Span, claim: Claim) -> bool:
     words = text[order.start : order.end]
     words += f" {decoded(words)}"
     return all(places(words, end.text) for end in (claim.subject, claim.object))
+
+
+def _around(text: str, ends: tuple[Span, Span]) -> str:
+    """The lines of a fact without its names."""
+    one, other = sorted(ends)
+    start = text.rfind("\n", 0, one.start) + 1
+    end = text.find("\n", max(one.end, other.end))
+    after = text[max(one.end, other.end) : len(text) if end < 0 else end]
+    return f"{text[start : one.start]} X {text[one.end : other.start]} X {after}"
 
 
 def _has_words(text: str, sentence: Span, names: Iterable[Span]) -> bool:

@@ -36,6 +36,16 @@ TAKES_OVER = re.compile(
         (?:new|updated|real|actual|hidden|secret|special|further|additional)\s+
         (?:instructions?|rules?|orders?|task)\s*:
     | \byou\s+are\s+(?:now\s+)?(?:an?\s+|the\s+|in\s+)?(?:\w+\s+){{0,2}}{_ASSISTANT}\b | \byou\s+are\s+now\b
+    | \bfrom\s+now\s+on\b[^.!?\n]{{0,80}}\byou\b | \bab\s+(?:jetzt|sofort)\b[^.!?\n]{{0,60}}\b(?:du|dich|dir|dein\w*)\b
+    | \bif\s+you\s+(?:can\s+|are\s+able\s+to\s+)?(?:read|see)(?:ing)?\s+this\b
+    | \boverrides?\s+(?:everything|anything|all|any|the\s+rest)\b | ^\W*\[(?:system|assistant|developer)\]
+    | ^\W*(?:tool|function)[_\s](?:results?|outputs?|responses?|calls?)\s*: | ^\W*(?:begin|start)\s+(?:of\s+)?(?:the\s+|your\s+)?(?:reply|answer|output|response|json)\b
+    | \b(?:i\s+am|this\s+is)\s+your\s+(?:developer|creator|administrator|operator|owner)\b | \b(?:administrator|developer|operator)\s+speaking\b
+    | \b(?:tu\s+es|vous\s+êtes)\s+(?:maintenant|désormais)\b | \bdu\s+bist\s+(?:jetzt|nun|ab)\b | \b(?:ahora\s+eres|eres\s+ahora|sei\s+ora|ora\s+sei|agora\s+você\s+é|você\s+agora\s+é)\b
+    | \b(?:ты\s+теперь|теперь\s+ты|teraz\s+jesteś|jesteś\s+teraz)\b | \bje\s+bent\s+nu\b | \bdo\s+(?:what|as)\s+i\s+say\b | ^\W*(?:override|sudo)\b
+    | \beverything\s+(?:above|before\s+this|so\s+far)\b | \b(?:real|actual|true)\s+(?:content|text|document|facts?)\s+(?:is|are|begins?|follows?|starts?)\b
+    | ^\W*(?:sys|sistema|système|systeem|система)\s*(?::|>>) | \b(?:assistant|model|system|llm|ai)_\w+\s*[=:]
+    | ^\W*(?:assistant|assistent\w*|asistente|assistente|asystent\w*|ассистент|modèle|modelo|modello|modell?|модель|chatbot|llm|ai|ki|ia)\s*,
     | \byou\s+obey\b | \b(?:act|behave)\s+as\s+(?:an?|the|if)\b | \bas\s+an?\s+(?:ai|a\.i\.|llm|language\s+model|chat\s?bot)\b
     | ^\W*(?:system|assistant|user|human|ai)\s*: | ["']?\brole["']?\s*:\s*["']?(?:system|assistant|user|developer|tool)\b
     | ^\W*(?:an?\s+|the\s+)?(?:example|sample|expected|correct|model)\s+(?:reply|answer|output|response|json|extraction)\s*:
@@ -62,10 +72,16 @@ ORDERS = re.compile(
     \byou\s+{_MUST}\b[^.!?\n]{{0,40}}\b{_PUT_OUT}\b
     | \b{_ASSISTANT}\s+(?:(?:that|which|who)\b[^.!?\n]{{0,40}}\s)?{_MUST}\b[^.!?\n]{{0,40}}\b{_PUT_OUT}\b
     # The user wants you to say ...; turn this into a fact; pretend the text says ...
-    | \b(?:wants?|asks?|asked|expects?|needs?|would\s+like|told)\s+you\s+to\s+(?:\w+\s+)?{_PUT_OUT}\b
+    | \b(?:wants?|asks?|asked|expects?|needs?|would\s+like|told)\s+you\s+to\s+(?:\w+\s+)?(?:{_PUT_OUT}|link|connect|store|confirm|mention|annotate|associate)\b
     | \b(?:translate|turn|convert|make)\s+(?:this|these|that|it|the\s+following)\b[^.!?\n]{{0,20}}?\binto\s+(?:an?\s+)?{_ITEMS}\b
     | \b(?:pretend|imagine|suppose|assume)\b[^.!?\n]{{0,10}}\b(?:this|the)\s+(?:text|document|page)\s+(?:says|said|states|reads)\b
     | \b(?:answer|reply|respond)\s+accordingly\b
+    | \b(?:make\s+sure|be\s+sure|remember|do\s+not\s+forget|don['\u2019]t\s+forget|so\s+(?:kind|good)\s+as)\s+to\s+(?:extract|include|add|output|report|record|mention|list|state|say|enter|insert|emit)\b
+    | \b(?:il\s+faut|hay\s+que|bisogna)\s+(?:\w+\s+)?(?:extraire|ajouter|indiquer|mentionner|inclure|extraer|añadir|incluir|indicar|mencionar|aggiungere|estrarre|includere|indicare)\b
+    | \b(?:could|can|would|will)\s+you\b[^.!?\n]{{0,20}}\b(?:{_PUT_OUT}|note|confirm|mention)\b[^.!?\n]{{0,12}}\bthat\b
+    | ^\W*(?:let['\u2019]?s|let\s+us)\s+(?:play|pretend|imagine|assume|say|suppose)\b | \bstell(?:en\s+sie\s+sich|t?\s+(?:dir|euch))\s+vor\b
+    | \btreat\b[^.!?\n]{{0,80}}\bas\s+(?:true|an?\s+(?:established\s+)?fact|established|given)\b
+    | \b(?:triples?|knowledge\s+graph|annotations?|json)\b[^.!?\n]{{0,20}}\b(?:contain|include|ha[sv]e?|show|state|mention)s?\b
     # in whatever you produce; you will be scored on ...; tell the reader, in JSON, ...; must appear in the graph
     | \bwhatever\s+(?:else\s+)?you\s+(?:produce|output|return|write|find|extract|emit)\b | \byou\s+will\s+be\s+(?:scored|graded|rated|judged|evaluated)\b
     | \bin\s+(?:valid\s+|one\s+)?json\b | \b(?:must|should|shall|has\s+to|have\s+to)\s+(?:appear|be|show\s+up|go)\s+(?:\w+\s+)?(?:in|into)\s+(?:the|your)\s+
@@ -84,7 +100,7 @@ ORDERS = re.compile(
         (?:is|mentions?|contains?|includes?|says?|states?|lists?|names?|must|shows?|reads?)\b
     | ^[^.!?\n:]{{0,30}}\bfor\s+(?:the|this|your)\s+(?:extraction|knowledge\s+graph|triples?)\s*:
     # ... in your reply; your graph
-    | \byour\s+(?:next\s+|final\s+|only\s+)?(?:reply|response|answer|output|json|extraction|knowledge\s+graph|graph
+    | \byour\s+(?:next\s+|final\s+|only\s+)?(?:reply|response|answer|output|json|extraction|knowledge\s+graph|graph|memory
         |instructions|system\s+prompt|task\s+is)\b
     # add the fact ..., include these relations
     | \b{_PUT_OUT}\s+(?:(?:this|these|those|the|following|one|a|an|that|only|all|also|as)\s+){{0,3}}
@@ -222,6 +238,8 @@ ORDERS_IN_CHINESE = re.compile(
     r"""
     (?:忽略|无视|忘记|不要理会|不要遵循|不要遵守|忽視|無視)[^。！？\n]{0,12}(?:指令|指示|规则|規則|说明|要求|上述|之前|以上)
     | (?:请|請|务必)[^。！？\n]{0,20}(?:输出|輸出|添加|加入|提取|写|記|记录|回答|回复|声明|返回|包含|列出)
+    | 新(?:的)?(?:指令|指示|任务|任務)\s*[：:] | (?:正确|正確|标准|標準)答案 | (?:如果|若)你(?:是|能)
+    | (?:忘记|忘記)[^。！？\n]{0,6}(?:规则|規則|指令)
     | ^\W*(?:输出|輸出|添加|提取|抽取|记录|声明|返回|列出)
     | (?:人工智能|助手|助理|模型|机器人|机器|爬虫|解析器|AI|LLM)[^。！？\n]{0,10}(?:必须|必須|应当|應當|应该|应|需要|须|务必|：|:)
     | (?:你|您)[^。！？\n]{0,6}(?:必须|必須|应当|应该|应|需要|须|要|的(?:回答|回复|输出|结果|答案))
@@ -241,6 +259,7 @@ ORDERS_IN_JAPANESE = re.compile(
     | (?:グラフ|トリプル|JSON|知識)[^。！？\n]{0,80}(?:入れ|加え|追加|含め|登録)[^。！？\n]{0,6}(?:ください|下さい|なさい|こと)
     | (?:出力する|答える|回答する|書く|報告する|記録する)こと(?:。|$)
     | (?:AI|人工知能|アシスタント|モデル|ボット)(?:の皆さん)?(?:へ|宛)。
+    | 新しい(?:指示|命令|タスク)\s*[：:] | 正解は | あなたが[^。！？\n]{0,20}(?:モデル|AI|アシスタント)
     | あなたの(?:回答|返答|出力|応答)
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -272,6 +291,8 @@ ANYWHERE = frozenset((
     "required role example sample want wants expects translate turn convert imagine pretend assume accordingly tuo tua tuoi tue você vocês teu je jouw uw "
     "whatever scored graded rated judged evaluated json told tell overwrite replace drop graph grafo graaf grafen triple metti põe pon zet only just nur alleen apenas soltanto только solo отвечай ии-систем must should shall say mention include add put list record conclude follow obey heed but then instead automated automatic machine artificial non não no ne не volg befolge beachte tens tem dev deve devem scrivi rispondi escreve escreva responde schrijf antwoord schreib schreibe sag sage melde antworte écris écrivez dis dites réponds escribe напиши скажи ответь напишите "
     "negeer vergeet dimentica esqueça ии ты вы твой твоя твоём твоем "
+    "dich dir jetzt nun maintenant ahora ora agora теперь teraz nu sys sistema système systeem система override sudo everything real actual "
+    "modèle modelo modello modell model sure forget kind good faut hay bisogna overrides administrator operator speaking annotation annotations treat stell stellen let begin start tool function "
     "required purposes purpose sake beziehung tripel fakt fakten todo fixme developer machine machines knowledge"
 ).split())
 ANYWHERE_BEGINS = frozenset(("assi", "asis", "mode", "modè", "extr", "pars", "craw", "scra", "masc", "máqu", "chat", "igno", "disr", "jail", "spra", "summ", "proc",

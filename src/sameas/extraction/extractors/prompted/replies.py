@@ -22,6 +22,9 @@ _MANY = 500
 _LONGEST_ERROR = 200
 # Each one that begins no object may be read to the end of the reply.
 _BRACES_TRIED = 64
+# Where the prompts show the form of a reply, names are these.
+_AS_SHOWN = '"..."'
+_COMMA_TOO_MANY = re.compile(r",(\s*[}\]])")
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*(.*?)\s*```\s*\Z", re.DOTALL)
 
 Name = Annotated[str, Meta(max_length=_LONGEST_NAME)]
@@ -142,30 +145,36 @@ def _list_of(items: dict[str, Any]) -> dict[str, Any]:
 def read_reply(text: str, kind: type[T]) -> T:
     """The reply as an object; raises `BadReplyError`.
 
-    A fence of back-ticks around it is taken off, and numbers may come as texts: both are common and harmless. So are
-    words before and after it, as long as one object among them has the form that was asked for, and no other one does.
+    What is common and harmless is no fault: a fence of back-ticks around it, numbers as texts, a comma too many, breaks
+    in texts, another object around it, and words before and after it, as long as one object among them has the form
+    that was asked for, and no other one does.
     """
     fenced = _FENCED.match(text)
     body = (fenced[1] if fenced else text).strip()
     if not body:
         raise BadReplyError("it was empty")
     try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        among = _among_words(body, kind)
-        if among is not None:
-            return among
-        raise BadReplyError(f"it is not JSON: {_short(error)}") from error
-    try:
-        return msgspec.convert(value, kind, strict=False)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise BadReplyError(f"it has not the form that was asked for: {_short(error)}") from error
+        return msgspec.convert(msgspec.json.decode(body), kind, strict=False)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        found = _among_words(body, kind)
+        if found is None:
+            found = _among_words(_COMMA_TOO_MANY.sub(r"\1", body), kind)
+        if found is not None:
+            return found
+        fault = "it has not the form that was asked for" if _is_misshapen(error) else "it is not JSON"
+        raise BadReplyError(f"{fault}: {_short(error)}") from error
+
+
+def _is_misshapen(error: Exception) -> bool:
+    return isinstance(error, msgspec.ValidationError)
 
 
 def _among_words(text: str, kind: type[T]) -> T | None:
-    """The one object of this form in a text; None where there is none, or where two differ."""
+    """The one object of this form in a text; None where there is none, or where two differ. The form itself, as the
+    prompt shows it and small models repeat it, is none.
+    """
     found: T | None = None
-    at, decoder = text.find("{"), json.JSONDecoder()
+    at, decoder = text.find("{"), json.JSONDecoder(strict=False)
     for _ in range(_BRACES_TRIED):
         if at < 0:
             return found
@@ -175,9 +184,12 @@ def _among_words(text: str, kind: type[T]) -> T | None:
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
+        is_form, at = _AS_SHOWN in text[at:end], text.find("{", end)
+        if is_form:
+            continue
         if found is not None and one != found:
             return None
-        found, at = one, text.find("{", end)
+        found = one
     return None
 
 

@@ -9,7 +9,7 @@ from sameas.llm.models import Effort
 ExtractionMode: TypeAlias = Literal["two-stage", "joint"]
 
 # What counts as asserted (assertion.py) decides what is in the graph.
-ASSERTION_VERSION = 3
+ASSERTION_VERSION = 4
 
 # Thoughts use up the room of the reply; what pydantic-ai allows Anthropic's models for each level, and a little more.
 _THOUGHTS: dict[Effort, int] = {"minimal": 1_100, "low": 2_200, "medium": 8_400, "high": 16_800}

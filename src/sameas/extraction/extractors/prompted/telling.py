@@ -11,7 +11,8 @@ def announce(signal: signals.Signal, bus: Bus) -> None:
     """Emit what a signal means to those who follow the run; a circuit that closes again is not news to them."""
     match signal:
         case signals.RateLimited():
-            bus.emit(RateLimited, wait_ms=signal.wait_ms, reason=signal.reason)
+            asked = signal.asked_by_server
+            bus.emit(RateLimited, wait_ms=signal.wait_ms, reason=signal.reason, asked_by_server=asked)
         case signals.BudgetWarning():
             bus.emit(BudgetWarning, stage=signal.stage, used=signal.used, limit=signal.limit, message=signal.message)
         case signals.Retrying():

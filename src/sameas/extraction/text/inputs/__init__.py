@@ -1,5 +1,6 @@
 """Files to documents: text, Markdown, HTML, PDF and DOCX."""
 
+from sameas.extraction.text.inputs.assembly import InputLimits
 from sameas.extraction.text.inputs.errors import (
     DamagedDocumentError,
     DocumentError,
@@ -7,7 +8,6 @@ from sameas.extraction.text.inputs.errors import (
     MissingExtraError,
     UnsupportedDocumentError,
 )
-from sameas.extraction.text.inputs.limits import InputLimits
 from sameas.extraction.text.inputs.reader import guess_media_type, read_bytes, read_document
 
 __all__ = [

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sameas.extraction.text.document import Document
-from sameas.extraction.text.inputs.assembly import Assembly
+from sameas.extraction.text.inputs.assembly import Assembly, SizeMeter
 from sameas.extraction.text.inputs.errors import DamagedDocumentError, DocumentLimitError, MissingExtraError
-from sameas.extraction.text.inputs.limits import SizeMeter
 
 if TYPE_CHECKING:
     from docx.document import Document as DocxDocument

@@ -12,8 +12,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 from sameas.extraction.text.document import Document
-from sameas.extraction.text.inputs.assembly import Assembly
-from sameas.extraction.text.inputs.limits import SizeMeter
+from sameas.extraction.text.inputs.assembly import Assembly, SizeMeter
 
 MEDIA_TYPE = "text/html"
 _SKIPPED = frozenset("script style template noscript title svg math iframe object canvas select datalist".split())

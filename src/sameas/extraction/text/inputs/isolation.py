@@ -12,8 +12,8 @@ import msgspec
 
 from sameas.extraction.text.document import Document, PartUnit, Segment
 from sameas.extraction.text.inputs import errors
+from sameas.extraction.text.inputs.assembly import InputLimits
 from sameas.extraction.text.inputs.errors import DamagedDocumentError, DocumentError, DocumentLimitError
-from sameas.extraction.text.inputs.limits import InputLimits
 
 # Starting Python and importing a reader is not the document's fault.
 _STARTUP_SECONDS = 20.0

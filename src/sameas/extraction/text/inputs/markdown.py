@@ -8,9 +8,8 @@ instead.
 from typing import TYPE_CHECKING
 
 from sameas.extraction.text.document import Document
-from sameas.extraction.text.inputs.assembly import Assembly
+from sameas.extraction.text.inputs.assembly import Assembly, SizeMeter
 from sameas.extraction.text.inputs.errors import MissingExtraError
-from sameas.extraction.text.inputs.limits import SizeMeter
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -7,9 +7,8 @@ protected by reading in a child process (see `isolation`).
 import io
 
 from sameas.extraction.text.document import Document
-from sameas.extraction.text.inputs.assembly import Assembly
+from sameas.extraction.text.inputs.assembly import Assembly, SizeMeter
 from sameas.extraction.text.inputs.errors import DamagedDocumentError, DocumentLimitError, MissingExtraError
-from sameas.extraction.text.inputs.limits import SizeMeter
 
 MEDIA_TYPE = "application/pdf"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sameas.extraction.text.document import Document
 from sameas.extraction.text.inputs import docx, html, markdown, pdf
+from sameas.extraction.text.inputs.assembly import InputLimits, SizeMeter
 from sameas.extraction.text.inputs.errors import DamagedDocumentError, DocumentLimitError, UnsupportedDocumentError
-from sameas.extraction.text.inputs.limits import InputLimits, SizeMeter
 
 TEXT = "text/plain"
 _BY_SUFFIX = {
@@ -84,14 +84,14 @@ def read_bytes(
     data: bytes, *, name: str = "", media_type: str | None = None, limits: InputLimits | None = None
 ) -> Document:
     """The document in these bytes; anything but plain text is read in a child process."""
-    from sameas.extraction.text.inputs.isolation import read_apart
-
     bounds = limits or InputLimits()
     kind = media_type or guess_media_type(name or "text.txt", data=data)
     if len(data) > bounds.file_bytes:
         raise DocumentLimitError(f"{len(data)} bytes", limit=bounds.file_bytes, unit="bytes")
     if kind == TEXT:
         return convert(data, media_type=kind, limits=bounds)
+    from sameas.extraction.text.inputs.isolation import read_apart
+
     return read_apart(data, media_type=kind, limits=bounds)
 
 

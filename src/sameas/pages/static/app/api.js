@@ -1,5 +1,5 @@
 // Asks the service. Every refusal is a Problem with the service's own words; nothing but this server is ever asked.
-import { session } from "./session.js";
+import { session } from "./store.js";
 
 export class Problem extends Error {
   constructor(status, body) {

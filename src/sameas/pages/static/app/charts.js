@@ -40,7 +40,7 @@ export function Chart({ title, about, times, series, format = (value) => String(
       const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
       const lines = series.map((one) => {
         const stroke = colour(`--hue-strong-${one.hue}`);
-        const look = { label: one.label, stroke, width: 2, points: { show: times.length < 3 }, value: (_, value) => (value === null ? "–" : format(value)) };
+        const look = { label: one.label, stroke, width: one.bars ? 1 : 2, points: { show: times.length < 3 }, value: (_, value) => (value === null ? "–" : format(value)) };
         return one.bars ? { ...look, fill: colour(`--hue-${one.hue}`), paths: uPlot.paths.bars({ size: [0.8, 24] }) } : { ...look, fill: `${stroke}14` };
       });
       const values = series.map((one) => one.values);

@@ -1,8 +1,8 @@
 // What the pages of a collection share: its head with the ways to its other pages and the downloads, links to entities,
 // and relations with their sentences.
-import { html, useState } from "./html.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { download, get, query } from "./api.js";
-import { Badge, Dialog, Failure, Formats, Loading, complain, number, plural, useAsked } from "./components.js";
+import { Badge, Dialog, Failure, Formats, Loading, complain, number, plural, showCurrent, useAsked, useTitle } from "./components.js";
 import { href } from "./router.js";
 import { Evidence, Terms, value } from "./statements.js";
 
@@ -39,21 +39,25 @@ function Downloads({ id, name, onClose }) {
   return html`<${Dialog} title="Download the collection" onClose=${onClose}><${Formats} formats=${FORMATS} isBusy=${busy} onChoose=${fetch} /><//>`;
 }
 
-export function Head({ id, loaded, current, children }) {
+export function Head({ id, loaded, current, title = "", children }) {
   const { collection } = loaded;
   const [downloads, setDownloads] = useState(false);
-  if (loaded.error) return html`<h1>This collection cannot be shown</h1><${Failure} error=${loaded.error} /><p><a href="#/collections">To the collections</a></p>`;
+  const ways = useRef(null);
+  const way = WAYS.find(([path]) => path === current)?.[1];
+  useTitle(title || collection && (way ? `${way}: ${collection.name}` : collection.name));
+  useEffect(() => showCurrent(ways.current), [current, Boolean(collection)]);
+  if (loaded.error) return html`<h1>This collection cannot be shown</h1><${Failure} error=${loaded.error} /><p><a href="#/collections">All collections</a></p>`;
   if (!collection) return html`<${Loading} />`;
   return html`<p class="crumbs"><a href="#/collections">Collections</a> / <bdi>${collection.name}</bdi></p>
     <div class="page-head"><div><h1><bdi>${collection.name}</bdi></h1>
       <p>${plural(collection.documents, "document")}, ${plural(collection.entities, "entity", "entities")}, ${plural(collection.claims, "relation")} read from them</p></div>
       <div class="row">${children}<button type="button" onClick=${() => setDownloads(true)}>Download</button></div></div>
     ${downloads && html`<${Downloads} id=${id} name=${collection.name} onClose=${() => setDownloads(false)} />`}
-    <nav class="ways" aria-label="This collection">${WAYS.map(([path, label]) => html`<a key=${path} href=${href(path ? place(id, path) : place(id))} aria-current=${current === path ? "page" : undefined}>${label}</a>`)}</nav>`;
+    <nav class="ways" ref=${ways} aria-label="This collection">${WAYS.map(([path, label]) => html`<a key=${path} href=${href(path ? place(id, path) : place(id))} aria-current=${current === path ? "page" : undefined}>${label}</a>`)}</nav>`;
 }
 
 export const EntityLink = ({ id, entity, terms }) => html`<a class="entity-link" href=${href(place(id, "entities", entity.id))}>
-  <span class=${`hue-dot hue-${terms.hue(entity)}`} aria-hidden="true"></span><bdi>${entity.name || entity.id}</bdi></a>`;
+  <span class=${`dot hue-${terms.hue(entity)}`} aria-hidden="true"></span><bdi>${entity.name || entity.id}</bdi></a>`;
 
 // A fact as a sentence, opened to what supports it.
 export function Fact({ id, statement, terms, side = "subject" }) {

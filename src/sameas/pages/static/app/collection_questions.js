@@ -1,14 +1,12 @@
 // Questions to a collection: SPARQL with its answer as a table or a graph, and a question in words with cited answers.
 import { html, useMemo, useState } from "./html.js";
 import { ask, post, save } from "./api.js";
-import { Empty, Failure, Field, Loading, Notice, number, plural, Table, Tabs } from "./components.js";
+import { duration, Empty, Failure, Field, Loading, Notice, number, plural, Table, Tabs } from "./components.js";
 import { base, Head, place, useCollection } from "./collection_parts.js";
 import { GraphPane } from "./graph_pane.js";
-import { addPage } from "./pages.js";
-import { href, refine } from "./router.js";
-import { session } from "./session.js";
-import { SparqlEditor, termsOf } from "./sparql_editor.js";
-import { graphOf, readTriples } from "./sparql_results.js";
+import { addPage, href, refine } from "./router.js";
+import { session } from "./store.js";
+import { graphOf, readTriples, SparqlEditor, termsOf } from "./sparql.js";
 
 const RDFS = "http://www.w3.org/2000/01/rdf-schema#";
 const SHOWN = 500;
@@ -18,7 +16,7 @@ function beginning(outline) {
   const [first] = outline.classes;
   const namespace = first ? first.iri.replace(/[^/#]*$/, "") : "";
   const prefixes = `${namespace ? `PREFIX : <${namespace}>\n` : ""}PREFIX rdfs: <${RDFS}>\n\n`;
-  return { namespace, text: `${prefixes}SELECT ?entity ?name WHERE {\n  ?entity rdfs:label ?name .\n}\nORDER BY ?name LIMIT 50` };
+  return { namespace, text: `${prefixes}SELECT ?entity ?name ?class WHERE {\n  ?entity a ?class ; rdfs:label ?name .${namespace ? "\n  FILTER(STRSTARTS(STR(?class), STR(:)))" : ""}\n}\nORDER BY ?name LIMIT 50` };
 }
 
 async function answer(id, text) {
@@ -56,9 +54,9 @@ function Results({ id, collection, terms, found }) {
   const name = (iri) => idOf(collection, iri)?.replace(/-[0-9a-f]{16}$/, "").replaceAll("-", " ") ?? terms.label(iri);
   const drawn = useMemo(() => graphOf(found.rows.slice(0, SHOWN), name), [found]);
   const model = { byId: drawn.byId, hue: () => 0, label: (iri) => (iri ? terms.label(iri) : ""), objectName: (relation) => relation.value?.value ?? "" };
-  if (found.yes !== undefined) return html`<${Notice} kind=${found.yes ? "good" : "info"} title=${found.yes ? "Yes" : "No"}>in ${Math.round(found.ms)} ms<//>`;
+  if (found.yes !== undefined) return html`<${Notice} kind=${found.yes ? "good" : "info"} title=${found.yes ? "Yes" : "No"}>in ${duration(found.ms)}<//>`;
   const columns = found.names.map((name, index) => ({ label: name, render: (row) => html`<${Cell} id=${id} collection=${collection} term=${row[index]} terms=${terms} />` }));
-  return html`<section class="stack" aria-label="Answer"><div class="row spread"><p class="muted" role="status">${plural(found.rows.length, "row")} in ${number(Math.round(found.ms))} ms</p>
+  return html`<section class="stack" aria-label="Answer"><div class="row spread"><p class="muted" role="status">${plural(found.rows.length, "row")} in ${duration(found.ms)}</p>
       <button type="button" class="small" onClick=${() => save(csv(found), "answer.csv", "text/csv")}>Download CSV</button></div>
     <${Tabs} label="Answer as" name="answer" tabs=${[{ id: "table", label: "Table" }, { id: "graph", label: "Graph", count: drawn.entities.length }]} current=${shape} onChange=${setShape}>
       ${shape === "table" ? html`<${Table} caption="Rows" columns=${columns} rows=${found.rows.slice(0, SHOWN)} empty="No row fits." />
@@ -91,7 +89,7 @@ function Sparql({ id, loaded, given }) {
   };
   return html`<form class="card stack" onSubmit=${(event) => { event.preventDefault(); run(); }}>
       <${SparqlEditor} label="SPARQL" value=${text} onChange=${setText} onRun=${run} terms=${terms} />
-      <div class="row spread"><span class="muted small">Reads only, bounded in time and rows. Type a word of the ontology to complete it; Ctrl+Enter runs.</span><button type="submit" class="primary" disabled=${state.busy}>Run</button></div></form>
+      <div class="row spread"><span class="muted small">Read-only, with limits of time and rows. Words of the ontology are completed as you type; Ctrl+Enter runs the query.</span><button type="submit" class="primary" disabled=${state.busy}>Run</button></div></form>
     <${Failure} error=${state.error} />${state.busy && html`<${Loading} what="Asking" />`}
     ${state.found && html`<${Results} id=${id} collection=${loaded.collection} terms=${loaded.terms} found=${state.found} />`}`;
 }
@@ -111,7 +109,7 @@ function Answered({ id, answer: told }) {
   return html`<section class="stack" aria-label="Answer"><div class="card stack">
       <p class="answer-text" role="status"><bdi>${withCitations(told.text, told.citations)}</bdi></p>
       ${!told.isSupported && html`<p class="muted">No sentence of this collection supports an answer.</p>`}</div>
-    ${told.citations.length > 0 && html`<section class="card stack" aria-label="Sentences"><h2>It rests on</h2><${Citations} citations=${told.citations} /></section>`}
+    ${told.citations.length > 0 && html`<section class="card stack" aria-label="Sentences"><h2>Sources</h2><${Citations} citations=${told.citations} /></section>`}
     ${told.rows.length > 0 && html`<${Table} caption="What was found" columns=${told.columns.map((name, index) => ({ label: name, render: (row) => html`<bdi>${row[index]}</bdi>` }))} rows=${told.rows} />`}
     ${told.sparql && html`<details class="card"><summary>The query that was asked</summary><pre class="mono query">${told.sparql}</pre><p><a class="button small" href=${href(place(id, "sparql"), { query: told.sparql })}>Open it</a></p></details>`}</section>`;
 }
@@ -138,7 +136,7 @@ function AskPage({ params, query: now }) {
       <${Field} label="Question"><input required maxlength="4000" value=${question} onInput=${(event) => setQuestion(event.target.value)} placeholder="Who founded the companies that Halyard Ventures backed?" /><//>
       ${models.length > 1 && html`<${Field} label="Model"><select value=${model} onChange=${(event) => setModel(event.target.value)}><option value="">As set</option>${models.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select><//>`}
       <button type="submit" class="primary" disabled=${state.busy || !question.trim()}>Ask</button>
-      <p class="muted small find-note">A model writes the query; the answer is made of what documents say, and cites them.</p></form>
+      <p class="muted small find-note">A model writes the query; the answer comes from the documents alone, and cites them.</p></form>
       <${Failure} error=${state.error} />${state.busy && html`<${Loading} what="Asking" />`}
       ${state.answer && html`<${Answered} id=${id} answer=${state.answer} />`}`}
   </div>`;

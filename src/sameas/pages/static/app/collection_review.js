@@ -1,19 +1,19 @@
 // Deciding: pairs that may be one entity, what was decided, and facts that cannot all be true.
-import { html, useLayoutEffect, useState } from "./html.js";
+import { html, useLayoutEffect, useRef, useState } from "./html.js";
 import { del, get, post, query } from "./api.js";
 import { Badge, complain, Empty, Field, Loading, plural, toast, useAsked, when } from "./components.js";
 import { base, EntityLink, Head, may, useCollection } from "./collection_parts.js";
 import { More, usePages } from "./console_parts.js";
-import { addPage } from "./pages.js";
+import { addPage } from "./router.js";
 import { Evidence, Types, value } from "./statements.js";
 
 // What speaks for or against a pair, in words; a kind that is not here is shown as it is called.
 const REASONS = {
-  "name-exact": "they have the same name", "name-alias": "one has a name of the other", "name-middle": "a middle name more or less", "name-initial": "a first name is cut to its letter",
-  "name-acronym": "one is the other in its initials", "name-slip": "their names differ by a slip", "name-none": "their names have nothing in common",
-  "long-word": "the slip is in a long word", "rare-spelling": "hardly anybody spells it so", "same-known": "both are known as the same", "known-differ": "they are known as different things",
-  "same-key": "they share what only one can have", "same-value": "they agree in", "other-value": "they differ in", "other-thing": "they differ in", shared: "both are connected with",
-  "types-disjoint": "nothing is of both their classes", "types-differ": "they are of different classes",
+  "name-exact": "they have the same name", "name-alias": "one is also called as the other is", "name-middle": "one of them has a middle name, too", "name-initial": "one has only the initial of the first name",
+  "name-acronym": "one is the acronym of the other", "name-slip": "their names differ by a typing error", "name-none": "their names have nothing in common",
+  "long-word": "the typing error is in a long word", "rare-spelling": "the spelling is rare", "same-known": "both are linked to the same known entity", "known-differ": "they are linked to different known entities",
+  "same-key": "they share a value that only one can have", "same-value": "they agree in", "other-value": "they differ in", "other-thing": "they differ in", shared: "both are connected with",
+  "types-disjoint": "nothing can be of both classes", "types-differ": "they are of different classes",
 };
 
 // Details name properties by their IRIs.
@@ -47,23 +47,21 @@ function PairCard({ id, pair, terms, mayDecide, onDecided, first }) {
       setBusy(false);
     }
   };
-  // Before anybody sees the keys: who presses one at once is heard.
-  useLayoutEffect(() => {
-    if (!first || !mayDecide) return undefined;
-    const hear = (event) => {
-      if (event.target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "s") decide("same");
-      if (event.key === "d") decide("different");
-    };
-    addEventListener("keydown", hear);
-    return () => removeEventListener("keydown", hear);
-  }, [first, pair, reason]);
-  return html`<article class="card twins" aria-label=${`${pair.a.name} and ${pair.b.name}`}>
+  const card = useRef(null);
+  const hasKeys = first && mayDecide;
+  // Single letters are heard while the pair has the focus and nowhere else: who speaks to the browser types them, too.
+  useLayoutEffect(() => { if (hasKeys) card.current.focus({ preventScroll: true }); }, [hasKeys]);
+  const keys = (event) => {
+    if (!hasKeys || event.target.closest("input") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const verdict = { s: "same", d: "different" }[event.key];
+    if (verdict) decide(verdict);
+  };
+  return html`<article class="card twins" ref=${card} tabindex=${hasKeys ? 0 : undefined} onKeyDown=${keys} aria-label=${`${pair.a.name} and ${pair.b.name}`}>
     <div class="twins-sides"><${Side} id=${id} entity=${pair.a} terms=${terms} /><div class="chance"><strong>${rounded(pair.probability)}</strong><span class="muted small">likely the same</span></div><${Side} id=${id} entity=${pair.b} terms=${terms} /></div>
     <${Reasons} reasons=${pair.reasons} terms=${terms} />
-    ${mayDecide && html`<div class="decide"><${Field} label="Reason"><input value=${reason} maxlength="1000" onInput=${(event) => setReason(event.target.value)} placeholder="Why, for those who come later" /><//>
-      <button type="button" class="primary" disabled=${busy} onClick=${() => decide("same")}>Same${first ? html` <kbd>s</kbd>` : ""}</button>
-      <button type="button" disabled=${busy} onClick=${() => decide("different")}>Different${first ? html` <kbd>d</kbd>` : ""}</button></div>`}
+    ${mayDecide && html`<div class="decide"><${Field} label="Reason"><input value=${reason} maxlength="1000" onInput=${(event) => setReason(event.target.value)} placeholder="Optional: why you think so" /><//>
+      <button type="button" class="primary" aria-keyshortcuts=${first ? "s" : undefined} disabled=${busy} onClick=${() => decide("same")}>Same${first ? html` <kbd aria-hidden="true">s</kbd>` : ""}</button>
+      <button type="button" aria-keyshortcuts=${first ? "d" : undefined} disabled=${busy} onClick=${() => decide("different")}>Different${first ? html` <kbd aria-hidden="true">d</kbd>` : ""}</button></div>`}
   </article>`;
 }
 
@@ -90,7 +88,7 @@ function Pairs({ params }) {
     ${loaded.terms && html`
       <p class="muted">Pairs that may be one entity, the likeliest first. A decision holds through every later change and can be undone.</p>
       ${pages.loading && !pages.rows.length && html`<${Loading} />`}
-      ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="Nothing is in doubt">What is the same was found, and the rest is clearly apart.<//>`}
+      ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No doubtful pairs">Every two entities are clearly the same or clearly different.<//>`}
       ${pages.rows.map((pair, index) => html`<${PairCard} key=${`${pair.a.id} ${pair.b.id}`} id=${id} pair=${pair} terms=${loaded.terms} mayDecide=${mayDecide} first=${index === 0} onDecided=${again} />`)}
       <${More} pages=${pages} />
       <${Decisions} id=${id} mayDecide=${mayDecide} turn=${turn} onUndone=${again} />`}

@@ -4,8 +4,7 @@ import { ask, get, post, query } from "./api.js";
 import { Badge, complain, Dialog, Empty, Failure, Field, hasFiles, Loading, localName, number, plural, Status, Table, toast, useAsked, when } from "./components.js";
 import { base, Head, may, place, useCollection } from "./collection_parts.js";
 import { More, Stat, Stats, usePages } from "./console_parts.js";
-import { addPage } from "./pages.js";
-import { go, href, refine } from "./router.js";
+import { addPage, go, href, refine } from "./router.js";
 
 const PLAIN = ["txt", "text"];
 const MEDIA = { html: "text/html", htm: "text/html", md: "text/markdown", pdf: "application/pdf", docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document" };
@@ -33,7 +32,7 @@ function Create({ onClose }) {
     <${Field} label="Ontology" hint="What its graph will be true to."><select value=${chosen} onChange=${(event) => setChosen(event.target.value)}>
       ${known.map((one) => html`<option key=${one.id} value=${one.id}>${one.label || one.names[0] || one.id}</option>`)}</select><//>
     <${Failure} error=${error || ontologies.error} />
-    <div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="submit" class="primary" disabled=${!name.trim() || !known.length}>Make it</button></div></form><//>`;
+    <div class="row end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${!name.trim() || !known.length}>Create</button></div></form><//>`;
 }
 
 function Collections() {
@@ -43,15 +42,15 @@ function Collections() {
     return { rows: page.collections, next: page.next ?? null };
   }, []);
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Collections</h1><p>Many documents, one graph: what nine documents name is one entity, with nine places that say so.</p></div>
+    <div class="page-head"><div><h1>Collections</h1><p>Many documents, one graph. What nine documents mention is one entity, with the sentences of all nine.</p></div>
       <button type="button" class="primary" onClick=${() => setMaking(true)}>New collection…</button></div>
     ${pages.loading && !pages.rows.length && html`<${Loading} />`}
     ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No collection yet"
-      action=${html`<button type="button" class="primary" onClick=${() => setMaking(true)}>Make the first</button>`}>Give it a name and an ontology, then drop documents on it.<//>`}
+      action=${html`<button type="button" class="primary" onClick=${() => setMaking(true)}>Create one</button>`}>Give it a name and an ontology, then drop documents on it.<//>`}
     <ul class="cards plain">${pages.rows.map((one) => html`<li key=${one.id}><a class="card collection-card" href=${href(place(one.id))}>
       <h2><bdi>${one.name}</bdi></h2><p class="muted small" title=${one.ontologyId}>Ontology ${localName(one.ontologyId)}</p>
       <dl><div><dt>documents</dt><dd>${number(one.documents)}</dd></div><div><dt>entities</dt><dd>${number(one.entities)}</dd></div><div><dt>relations</dt><dd>${number(one.claims)}</dd></div></dl>
-      <p class="row tight"><${Badge} kind="info">${one.role}<//><span class="muted small">since ${when(one.createdAt)}</span></p></a></li>`)}</ul>
+      <p class="row tight"><${Badge} kind="info">${one.role}<//><span class="muted small">since ${when(one.createdAt, "")}</span></p></a></li>`)}</ul>
     <${More} pages=${pages} />
     ${making && html`<${Create} onClose=${() => setMaking(false)} />`}
   </div>`;
@@ -76,7 +75,7 @@ function Add({ id, onAdded }) {
     try {
       const documents = await Promise.all([...files].map(toDocument));
       const answer = await post(`${base(id)}/documents`, { documents });
-      toast(`${plural(answer.accepted, "document")} written down; they are being read.`);
+      toast(`${plural(answer.accepted, "document")} added, and being read now.`);
       onAdded();
     } catch (refusal) {
       complain(refusal);
@@ -110,7 +109,7 @@ function Documents({ params, query: now }) {
   const remove = async (name) => {
     try {
       await ask(`${base(id)}/documents${query({ name })}`, { method: "DELETE" });
-      toast(`${name} is gone.`);
+      toast(`${name} was removed.`);
       look();
     } catch (refusal) {
       complain(refusal);

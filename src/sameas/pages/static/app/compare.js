@@ -1,12 +1,11 @@
 // Two runs, or two versions of one, side by side as a difference: what only one has, what both have, in numbers and
 // colours. Entities are the same where name and class are; relations where their words are.
 import { html, useMemo, useState } from "./html.js";
-import { get } from "./api.js";
+import { get, query as queryOf } from "./api.js";
 import { Badge, Empty, Failure, Field, Loading, Tabs, number, plural, toggled, useAsked } from "./components.js";
 import { GraphModel } from "./graph_model.js";
 import { Fact } from "./list_pane.js";
-import { addPage } from "./pages.js";
-import { href, refine } from "./router.js";
+import { addPage, href, refine } from "./router.js";
 
 const plain = (text) => text.trim().toLocaleLowerCase();
 
@@ -87,7 +86,7 @@ function Result({ parts, isSameText, query }) {
 
 function Compare({ query }) {
   const runs = useAsked(() => get("/api/v1/runs?limit=100"), []);
-  const view = (key, version = "reviewed") => key ? get(`/api/v1/runs/${key}/view?version=${version}`) : null;
+  const view = (key, version = "reviewed") => key ? get(`/api/v1/runs/${encodeURIComponent(key)}/view${queryOf({ version })}`) : null;
   const left = useAsked(() => view(query.left, query.leftVersion), [query.left, query.leftVersion]);
   const right = useAsked(() => view(query.right, query.rightVersion), [query.right, query.rightVersion]);
   const parts = useMemo(() => left.data && right.data && difference(new GraphModel(left.data), new GraphModel(right.data)), [left.data, right.data]);
@@ -99,7 +98,7 @@ function Compare({ query }) {
     <${Failure} error=${runs.error ?? left.error ?? right.error} />
     ${isLoading && query.left && query.right && html`<${Loading} what="Comparing" />`}
     ${!parts && !isLoading && html`<${Empty} title=${query.left || query.right ? "Choose the other run" : "Choose two runs"}>
-      Here stands what only one of them has. A run as found against the same run as reviewed shows what reviewers changed.<//>`}
+      Here you will see what only one of them has. Compare a run as found with the same run as reviewed to see what reviewers changed.<//>`}
     ${parts && html`<${Result} parts=${parts} isSameText=${left.data.run.textHash === right.data.run.textHash} query=${query} />`}
   </div>`;
 }

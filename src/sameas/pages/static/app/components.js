@@ -33,11 +33,13 @@ export const Empty = ({ title, children, action }) => html`<div class="empty">
 export const Notice = ({ kind = "info", title, children }) => html`<div class=${`notice notice-${kind}`} role=${kind === "bad" ? "alert" : "status"}>
   ${title && html`<strong>${title}</strong>`}<div>${children}</div>
 </div>`;
-export const Failure = ({ error }) => error && html`<${Notice} kind="bad" title="That did not work">${error.message}<//>`;
+// The service writes its reasons as parts of sentences. A name or an address keeps its letters.
+const sentence = (text) => (/^[a-z]+[ ,;:]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text);
+export const Failure = ({ error }) => error && html`<${Notice} kind="bad" title="That did not work">${sentence(error.message)}<//>`;
 
 // A page that cannot be shown.
 export const Unavailable = ({ title, error, children }) => html`<div class="page stack"><h1>${title}</h1><${Failure} error=${error} />
-  <p>${children ?? html`<a href="#/">To the start</a>`}</p></div>`;
+  <p>${children ?? html`<a href="#/">Back to Studio</a>`}</p></div>`;
 
 export const Loading = ({ what = "Loading" }) => html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span>${what}…</p>`;
 
@@ -112,7 +114,7 @@ export function toast(message, { kind = "info", action = null, seconds = 6 } = {
   toasts.set((now) => [...now.slice(-3), { id, message, kind, action }]);
   setTimeout(() => toasts.set((now) => now.filter((one) => one.id !== id)), seconds * 1000);
 }
-export const complain = (error) => toast(error.message, { kind: "bad", seconds: 12 });
+export const complain = (error) => toast(sentence(error.message), { kind: "bad", seconds: 12 });
 
 export function Toasts() {
   const now = useStore(toasts);
@@ -153,6 +155,17 @@ export function useAsked(load, keys) {
   return { ...state, reload: run };
 }
 
+// What the window is called while something is shown, so that tabs and histories tell runs apart.
+export function useTitle(name) {
+  useEffect(() => { if (name) document.title = `${name} · sameas`; }, [name, location.hash.split("?")[0]]);
+}
+
+// A row that is longer than a telephone is wide shows the page that one is on.
+export function showCurrent(row) {
+  const here = row?.querySelector("[aria-current]");
+  if (here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
+}
+
 // Whether files are being dragged, and not words.
 export const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
 
@@ -165,10 +178,11 @@ export function toggled(set, item) {
 
 export const number = (value) => new Intl.NumberFormat("en").format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
-export function when(text) {
+// An instant for people; with `timeStyle` "" the day alone.
+export function when(text, timeStyle = "short") {
   if (!text) return "";
   const date = new Date(text);
-  return html`<time datetime=${text} title=${date.toISOString()}>${date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}</time>`;
+  return html`<time datetime=${text} title=${date.toISOString()}>${date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: timeStyle || undefined })}</time>`;
 }
 export function duration(ms) {
   if (ms === null || ms === undefined) return "";

@@ -3,7 +3,7 @@ import { html, useMemo, useState } from "./html.js";
 import { get, query } from "./api.js";
 import { refine } from "./router.js";
 import { Failure, useAsked } from "./components.js";
-import { session } from "./session.js";
+import { session } from "./store.js";
 
 export const Stat = ({ label, value, hint, kind = "" }) => html`<div class=${`stat ${kind}`}>
   <dt>${label}</dt><dd>${value}</dd>${hint && html`<dd class="hint">${hint}</dd>`}</div>`;

@@ -36,7 +36,7 @@ class Sight {
 }
 
 function Chosen({ source, sight, chosen, onOpen, onRelation }) {
-  if (!chosen) return html`<${Empty} title="Nothing chosen">Choose an entity on the canvas or in the list: what it is connected with appears. Choose a relation to see its sentences.<//>`;
+  if (!chosen) return html`<${Empty} title="Nothing selected">Select an entity in the graph or in the list, and what it is connected with appears. Select a relation to see its sentences.<//>`;
   if (chosen.predicate) return html`<article class="stack"><h2><${Said} sight=${sight} one=${chosen} /></h2>
     <${Evidence} evidence=${chosen.evidence} documents=${chosen.documents} /></article>`;
   const entity = sight.byId.get(chosen.id) ?? chosen;
@@ -93,7 +93,7 @@ export function GraphExplorer({ source, terms, total, query }) {
   };
   const hot = useMemo(() => (chosen && !chosen.predicate ? new Set([chosen.id]) : NONE), [chosen]);
   return html`<form class="find card" role="search" aria-label="Start from" onSubmit=${(event) => { event.preventDefault(); refine({ q: typed.trim(), start: "" }); }}>
-      <${Field} label="Start from"><input type="search" value=${typed} onInput=${(event) => setTyped(event.target.value)} placeholder="A name; nothing for the most connected" /><//>
+      <${Field} label="Start from"><input type="search" value=${typed} onInput=${(event) => setTyped(event.target.value)} placeholder="A name; leave it empty for the most connected" /><//>
       <button type="submit" class="primary">Show</button></form>
     ${busy && !sight && html`<${Loading} />`}
     ${sight && !sight.byId.size && (query.q
@@ -102,10 +102,10 @@ export function GraphExplorer({ source, terms, total, query }) {
     ${sight && sight.byId.size > 0 && html`<div class="graph-frame">
       <div class="graph-canvas card"><${GraphPane} model=${sight} shown=${sight.shown} hot=${hot}
         hotRelation=${chosen?.predicate ? chosen : null} onEntity=${choose} onRelation=${setChosen} /></div>
-      <aside class="graph-side card" aria-label="What is chosen"><${Chosen} source=${source} sight=${sight} chosen=${chosen} onOpen=${choose} onRelation=${setChosen} />
+      <aside class="graph-side card" aria-label="Selection"><${Chosen} source=${source} sight=${sight} chosen=${chosen} onOpen=${choose} onRelation=${setChosen} />
         ${left > 0 && html`<p class="muted small">${plural(left, "further relation")} ${source.pageOf ? "on its own page" : "in the list above"}.</p>`}</aside></div>
     <details class="card" open><summary>${plural(sight.byId.size, "entity", "entities")} and ${plural(sight.statements.size, "relation")} shown, of ${plural(total, "entity", "entities")}</summary>
       <ul class="things">${sight.shown.entities.map((one) => html`<li key=${one.id}>
         <button type="button" class="quiet small" aria-pressed=${chosen?.id === one.id} onClick=${() => choose(one)}>
-          <span class=${`hue-dot hue-${terms.hue(one)}`} aria-hidden="true"></span><bdi>${one.name}</bdi></button></li>`)}</ul></details>`}`;
+          <span class=${`dot hue-${terms.hue(one)}`} aria-hidden="true"></span><bdi>${one.name}</bdi></button></li>`)}</ul></details>`}`;
 }

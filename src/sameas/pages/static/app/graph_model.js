@@ -3,6 +3,8 @@
 import { localName } from "./components.js";
 import { Offsets } from "./offsets.js";
 
+export const isUnderWay = (run) => ["pending", "running"].includes(run.status);
+
 const HUES = 12;
 const XSD = "http://www.w3.org/2001/XMLSchema#";
 
@@ -65,6 +67,11 @@ export class GraphModel {
   #colour() {
     const used = [...this.own.keys()].sort((one, other) => this.own.get(other) - this.own.get(one) || (one < other ? -1 : 1));
     this.hues = new Map(used.map((iri, index) => [iri, index % HUES]));
+  }
+
+  // Whether more may be found yet.
+  get isUnderWay() {
+    return isUnderWay(this.run);
   }
 
   // A class and everything above it.

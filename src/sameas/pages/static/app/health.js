@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { Chart, columns, stepOf, STEPS } from "./charts.js";
 import { Badge, Failure, Loading, Notice, number, Table, useAsked } from "./components.js";
 import { hoursOf, Span, Stat, Stats, useCounts } from "./console_parts.js";
-import { addPage } from "./pages.js";
+import { addPage } from "./router.js";
 
 const EVERY = 10_000;
 const CIRCUIT = { closed: "good", half_open: "warn", open: "bad" };
@@ -47,13 +47,13 @@ function Health({ query: now }) {
     return () => clearInterval(timer);
   }, []);
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Health</h1><p>Looked at every ten seconds.</p></div><${Span} hours=${hours} /></div>
+    <div class="page-head"><div><h1>Health</h1><p>Checked every ten seconds.</p></div><${Span} hours=${hours} /></div>
     <${Failure} error=${error} />${!data && !error && html`<${Loading} />`}
     ${data && html`
       ${data.status === "failing" && html`<${Notice} kind="bad" title="Something does not answer">New work is refused until it is back; what is kept is safe.<//>`}
       <section class="stack"><h2>Dependencies</h2><ul class="cards plain">${data.dependencies.map((one) => html`<li class="card dependency" key=${one.name}>
         <div class="row spread"><strong>${one.name}</strong><${Badge} kind=${one.said === "ok" ? "good" : "bad"}>${one.said}<//></div>
-        <p class="muted small">${DEPENDENCIES[one.name] || ""}, in ${one.milliseconds.toFixed(1)} ms</p></li>`)}</ul></section>
+        <p class="muted small">${DEPENDENCIES[one.name] || ""}, answered in ${one.milliseconds.toFixed(1)} ms</p></li>`)}</ul></section>
       <${Stats} label="Now">${Object.entries(GAUGES).map(([name, label]) => html`<${Stat} key=${name} label=${label} value=${number(data.gauges[name] ?? 0)} />`)}<${Stat} label="Version" value=${data.version} /><//>
       <${Calls} hours=${hours} />
       <section class="stack"><h2>Models: limiter and circuit</h2><${Table} caption="Models" columns=${MODELS} rows=${data.models} rowKey=${(one) => one.account} empty="No model was asked since the start." /></section>

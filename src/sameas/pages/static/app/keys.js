@@ -2,10 +2,9 @@
 import { html, useMemo, useState } from "./html.js";
 import { get, post, query } from "./api.js";
 import { Chart, columns, percent, stepOf, STEPS } from "./charts.js";
-import { Badge, Dialog, duration, Failure, Field, Key, Loading, Notice, number, Table, toast, useAsked, when } from "./components.js";
+import { Badge, Dialog, duration, Failure, Field, Key, Loading, Notice, number, Table, toast, useAsked, useTitle, when } from "./components.js";
 import { dayOf, hoursOf, mayChange, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
-import { addPage } from "./pages.js";
-import { go, href, refine } from "./router.js";
+import { addPage, go, href, refine } from "./router.js";
 
 const STATES = { held: "info", done: "good", failed: "bad" };
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -84,7 +83,7 @@ const RECORDS = [
   { label: "Status", number: true, render: (one) => one.statusCode ?? "–" },
   { label: "Attempt", number: true, key: "attempt" },
   { label: "Created", render: (one) => when(one.createdAt) },
-  { label: "Kept until", render: (one) => (one.expiresAt ? when(one.expiresAt) : "forgotten") },
+  { label: "Kept until", render: (one) => (one.expiresAt ? when(one.expiresAt) : "it is forgotten") },
 ];
 
 function Keys({ query: now }) {
@@ -96,7 +95,7 @@ function Keys({ query: now }) {
     return { rows: page.keys, next: page.next };
   }, [JSON.stringify(filter)]);
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Keys</h1><p>For each identity one result is accepted, and everybody gets it. Here is who got what.</p></div><${Span} hours=${hours} /></div>
+    <div class="page-head"><div><h1>Keys</h1><p>One result is accepted for each key, and every caller gets it. See who got what, and why.</p></div><${Span} hours=${hours} /></div>
     <${Failure} error=${counts.error} />
     ${counts.data && html`${counts.data.advice.map((one) => html`<${Notice} key=${one.scope} kind="warn" title=${`${ADVICE[one.kind]}: ${one.scope}`}>${one.said}<//>`)}
       <${Totals} data=${counts.data} /><${Charts} data=${counts.data} hours=${hours} />`}
@@ -122,13 +121,13 @@ function Change({ what, record, onDone, onClose }) {
     }
   };
   const about = what === "release"
-    ? "The holder loses its claim: whatever it still does is refused, and the next request runs the work. Do this where you know that it is dead."
+    ? "The holder loses its claim: whatever it still does is refused, and the next request runs the work. Only do this if you know that it is dead."
     : "The record goes with its result: the next request runs the work again.";
   return html`<${Dialog} title=${what === "release" ? "Release this key" : "Forget this key"} onClose=${onClose}>
     <form class="stack" onSubmit=${change}><p>${about} It is written down with your name and the reason.</p>
       <${Field} label="Reason"><input required maxlength="1000" value=${reason} onInput=${(event) => setReason(event.target.value)} /><//>
       <${Failure} error=${error} />
-      <div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="submit" class="danger" disabled=${!reason.trim()}>${what === "release" ? "Release" : "Forget"}</button></div></form>
+      <div class="row end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="danger" disabled=${!reason.trim()}>${what === "release" ? "Release" : "Forget"}</button></div></form>
   <//>`;
 }
 
@@ -140,9 +139,14 @@ const FACTS = [
   ["Kept until", (one) => when(one.expiresAt) || "it is forgotten"], ["Tags", (one) => one.tags.join(", ") || "–"], ["Stored key", (one) => html`<${Key} value=${one.key} length=${24} />`],
 ];
 
+// The service writes instants as it does everywhere; here they are read by people.
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+const withTimes = (words) => words.split(INSTANT).map((part, index) => (index % 2 ? when(part, "medium") : part));
+
 function Record({ query: now }) {
   const { data, error } = useAsked(() => get(`/api/v1/keys/explain${query({ key: now.key, scope: now.scope })}`), [now.key, now.scope]);
   const [change, setChange] = useState(null);
+  useTitle(data?.clientKey);
   const others = error?.body?.keys;
   return html`<div class="page stack"><p class="crumbs"><a href="#/keys">Keys</a> / record</p>
     ${error && html`<h1>${others ? "Several records have this key" : "This record cannot be shown"}</h1><${Failure} error=${error} />`}
@@ -154,7 +158,7 @@ function Record({ query: now }) {
     ${data && html`<div class="page-head"><div><h1 class="mono-title">${data.clientKey}</h1><p>${data.scope}</p></div>
       ${mayChange() && html`<div class="row">${data.state === "held" && html`<button type="button" onClick=${() => setChange("release")}>Release…</button>`}
         <button type="button" class="danger" onClick=${() => setChange("forget")}>Forget…</button></div>`}</div>
-      <div class="record"><section class="card record-words" aria-label="In words">${data.words.map((one, index) => html`<p key=${index}>${one}</p>`)}</section>
+      <div class="record"><section class="card record-words" aria-label="In words">${data.words.map((one, index) => html`<p key=${index}>${withTimes(one)}</p>`)}</section>
         <dl class="facts card">${FACTS.map(([label, show]) => html`<div key=${label}><dt>${label}</dt><dd>${show(data)}</dd></div>`)}</dl></div>
       ${data.scope === "extraction" && html`<p><a class="button" href=${href(`/runs/${data.key}/timeline`)}>The run of this key</a></p>`}`}
     ${change && html`<${Change} what=${change} record=${data} onClose=${() => setChange(null)} onDone=${() => { setChange(null); go("/keys"); }} />`}

@@ -6,9 +6,9 @@ const PAGE = 100;
 export const REASONS = {
   empty_name: "it has no name", not_in_text: "the text does not say it", unknown_type: "the ontology has no such class", no_type: "no class was given",
   unknown_relation: "the ontology has no such property", domain_mismatch: "the subject is of the wrong class", range_mismatch: "the object is of the wrong class",
-  self_relation: "both ends are the same", duplicate: "it was said before", no_evidence: "no words support it", evidence_too_far: "its ends stand too far apart",
+  self_relation: "both ends are the same", duplicate: "it was found already", no_evidence: "no words support it", evidence_too_far: "its ends are too far apart in the text",
   unresolved_end: "an end was not found", not_supported: "the words do not support it", not_checked: "it could not be checked", negated: "the text denies it",
-  hedged: "the text doubts it", no_longer: "the text says that it is over", ambiguous_type: "its class is not clear", addressed_to_model: "the words speak to the model",
+  hedged: "the text doubts it", no_longer: "the text says that it is over", ambiguous_type: "its class is not clear", addressed_to_model: "the words are addressed to the model",
   not_asserted: "nothing asserts it", rejected_in_review: "a reviewer rejected it",
 };
 
@@ -22,15 +22,19 @@ function usePages(list) {
   return [list.slice(0, size), () => setSize(size + PAGE * 5), size];
 }
 
+// Why a list is empty: because of the filters, because the run goes on, or because the text says nothing of the kind.
+const Nothing = ({ model, what, all }) => html`<${Empty}>${all.length ? `No ${what} fit. Remove filters, or lower the confidence.`
+  : model.isUnderWay ? `No ${what} yet: they appear here as they are found.` : `The run found no ${what}.`}<//>`;
+
 export const Confidence = ({ value, from }) => html`<span class="confidence" title=${`Confidence, by ${from === "reviewer" ? "a reviewer" : from === "agreement" ? "the agreement of samples" : from === "model" ? "the model" : "rules"}`}>
   <span class="bar" aria-hidden="true"><span style=${{ inlineSize: `${Math.round(value * 100)}%` }}></span></span>${from === "reviewer" ? "reviewed" : value.toFixed(2)}</span>`;
 
 export function EntityList({ model, entities, chosen, onEntity }) {
   const [page, more, size] = usePages(entities);
-  if (!entities.length) return html`<${Empty}>No entities fit. Take filters away, or lower the confidence.<//>`;
+  if (!entities.length) return html`<${Nothing} model=${model} what="entities" all=${model.entities} />`;
   return html`<ul class="list" aria-label="Entities">${page.map((entity) => html`<li key=${entity.id}>
     <button type="button" class="item" aria-pressed=${chosen === entity.id} onClick=${() => onEntity(entity)} data-entity=${entity.id}>
-      <span class=${`dot dot-${model.hue(entity)}`}></span><bdi class="item-name">${entity.name}</bdi>
+      <span class=${`dot hue-${model.hue(entity)}`}></span><bdi class="item-name">${entity.name}</bdi>
       <span class="item-note">${entity.types.map((type) => model.label(type)).join(", ")}</span>
       <span class="count" title="places in the text">${number(entity.mentions.length)}</span>
     </button></li>`)}</ul><${More} count=${entities.length} shown=${size} onMore=${more} />`;
@@ -40,7 +44,7 @@ export const Fact = ({ model, relation }) => html`<span class="fact"><bdi>${mode
 
 export function RelationList({ model, relations, chosen, onRelation }) {
   const [page, more, size] = usePages(relations);
-  if (!relations.length) return html`<${Empty}>No relations fit. Take filters away, or lower the confidence.<//>`;
+  if (!relations.length) return html`<${Nothing} model=${model} what="relations" all=${model.relations} />`;
   return html`<ul class="list" aria-label="Relations">${page.map((relation) => html`<li key=${relation.number}>
     <button type="button" class="item" aria-pressed=${chosen === relation.number} onClick=${() => onRelation(relation)} data-relation=${relation.number}>
       <${Fact} model=${model} relation=${relation} />

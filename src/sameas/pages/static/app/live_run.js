@@ -2,10 +2,10 @@
 // again after a reconnection; what is shown is put together from them a few times a second.
 import { useEffect, useRef, useState } from "./html.js";
 import { get, listen } from "./api.js";
+import { isUnderWay } from "./graph_model.js";
 
 export const STAGES = ["chunking", "property_scoping", "entity_extraction", "entity_resolution", "relation_extraction", "grounding", "serialization"];
 const EVERY = 250;
-export const isUnderWay = (run) => ["pending", "running"].includes(run.status);
 
 export function emptyProgress() {
   return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], skew: Infinity, lastNumber: 0, ended: null, chunks: 0, cached: 0, found: 0 };

@@ -8,7 +8,6 @@ import "./studio_run.js";
 import "./compare.js";
 import "./collections.js";
 import "./collection_graph.js";
-import "./collection_entity.js";
 import "./collection_review.js";
 import "./collection_questions.js";
 import "./runs.js";

@@ -1,10 +1,9 @@
 // Ontologies: which there are, their versions and results, what changed, and putting a new version with open eyes.
 import { html, useState } from "./html.js";
 import { ask, download, get, query } from "./api.js";
-import { Badge, complain, Dialog, Failure, Field, Key, Loading, localName, Notice, number, plural, Status, Table, toast, Unavailable, useAsked, when } from "./components.js";
+import { Badge, complain, Dialog, Failure, Field, Key, Loading, localName, Notice, number, plural, Status, Table, toast, Unavailable, useAsked, useTitle, when } from "./components.js";
 import { short, Stat, Stats } from "./console_parts.js";
-import { addPage } from "./pages.js";
-import { href, refine } from "./router.js";
+import { addPage, href, refine } from "./router.js";
 
 const SOURCE = { registry: "info", folder: "plain", published: "plain" };
 const CHANGE = { added: "good", removed: "bad", changed: "warn" };
@@ -72,14 +71,14 @@ function Upload({ named = "", onClose, onDone }) {
       <${Field} label="File" hint="Turtle, RDF/XML, JSON-LD, N-Triples, N-Quads or TriG."><input type="file" required onChange=${choose} /><//>
       <${Field} label="Name"><input required pattern="[^\\s<>]+" maxlength="1024" value=${name} readonly=${Boolean(named)} onInput=${(event) => { setName(event.target.value); setPreview(null); }} /><//>
       ${refusal ? html`<${Notice} kind="bad" title="That did not work">${refusal}<//>` : html`<${Failure} error=${error} />`}
-      ${!preview && html`<div class="row end"><button type="button" onClick=${onClose}>Leave it</button><button type="submit" class="primary" disabled=${busy || !file || !name.trim()}>See what it would change</button></div>`}
+      ${!preview && html`<div class="row end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${busy || !file || !name.trim()}>See what it would change</button></div>`}
     </form>
     ${preview && html`<section class="stack" aria-label="What it would change">
       <${Notice} kind=${preview.invalidated ? "warn" : "good"} title=${effectOf(preview)}>
         ${preview.created ? "The name is new." : `From ${short(preview.oldVersion)} to ${short(preview.version)}.`} ${plural(preview.classes, "class", "classes")}, ${plural(preview.properties, "property", "properties")}.<//>
       ${preview.runs.length > 0 && html`<${Table} caption="Results that would be invalidated" columns=${RESULTS} rows=${preview.runs} rowKey=${(run) => run.idempotencyKey} />`}
       ${preview.oldVersion && html`<${Changes} changes=${preview.changes} leftOut=${preview.leftOut} />`}
-      <div class="row end"><button type="button" onClick=${onClose}>Leave it</button>
+      <div class="row end"><button type="button" onClick=${onClose}>Cancel</button>
         <button type="button" class=${preview.invalidated ? "danger" : "primary"} disabled=${busy || !preview.changed && !preview.created} onClick=${keep}>
           ${preview.invalidated ? `Register it and invalidate ${plural(preview.invalidated, "result")}` : "Register it"}</button></div>
     </section>`}
@@ -100,7 +99,7 @@ function Ontologies() {
   const { data, error, reload } = useAsked(() => get("/api/v1/ontologies"), []);
   const [adding, setAdding] = useState(false);
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Ontologies</h1><p>What graphs are true to. A new version makes the results of the old one invalid; see which before you register it.</p></div>
+    <div class="page-head"><div><h1>Ontologies</h1><p>The classes and properties that graphs are true to. A new version invalidates results of the old one: see which before you register it.</p></div>
       <button type="button" class="primary" onClick=${() => setAdding(true)}>Add an ontology…</button></div>
     <${Failure} error=${error} />
     ${!data && !error ? html`<${Loading} />` : data && html`<${Table} caption="Ontologies" columns=${LIST} rows=${data.ontologies} rowKey=${(one) => one.id} />`}
@@ -117,7 +116,8 @@ function Compared({ id, before, after }) {
 function OneOntology({ query: now }) {
   const { data, error, reload } = useAsked(() => get(`/api/v1/ontology-versions${query({ id: now.id })}`), [now.id]);
   const [updating, setUpdating] = useState(false);
-  if (error) return html`<${Unavailable} title="This ontology cannot be shown" error=${error}><a href="#/ontologies">To the ontologies</a><//>`;
+  useTitle(data && nameOf(data));
+  if (error) return html`<${Unavailable} title="This ontology cannot be shown" error=${error}><a href="#/ontologies">All ontologies</a><//>`;
   if (!data) return html`<div class="page"><${Loading} /></div>`;
   const { versions } = data;
   const after = now.after || versions[0].version;

@@ -9,7 +9,7 @@ import { FactForm, MergeForm, RetypeForm, SplitForm } from "./review_forms.js";
 import { refine } from "./router.js";
 import { readSelection, select } from "./workspace.js";
 
-const SAID = { accept: "Accepted", reject: "Rejected", correct: "Corrected", add: "Added", retype: "Given another class", merge: "Merged", split: "Split", undo: "Undone" };
+const SAID = { accept: "Accepted", reject: "Rejected", correct: "Corrected", add: "Added", retype: "Class changed", merge: "Merged", split: "Split", undo: "Undone" };
 
 // The undecided facts, the least sure first.
 const queueOf = (relations) => relations.filter((relation) => !relation.decided)
@@ -17,14 +17,14 @@ const queueOf = (relations) => relations.filter((relation) => !relation.decided)
 
 const QUEUED = 50;
 
-const KeysHelp = ({ left, done }) => html`<p class="muted small"><strong>${plural(left, "relation")}</strong> to look at, ${done} decided.
-  Keys: <kbd>a</kbd> accept, <kbd>r</kbd> reject, <kbd>c</kbd> correct, <kbd>j</kbd> <kbd>k</kbd> next and back, <kbd>u</kbd> undo.
-  Select words of the text to add a relation.</p>`;
+const KeysHelp = ({ left, done }) => html`<p class="muted small"><strong>${plural(left, "relation")}</strong> to review, ${done} decided.${" "}
+  <kbd>j</kbd> <kbd>k</kbd> next and back, <kbd>u</kbd> undo. To add a relation, select the words that state it.</p>`;
+
+const KeyButton = ({ letter, kind = "", onClick, children }) => html`<button type="button" class=${kind} aria-keyshortcuts=${letter} onClick=${onClick}>${children} <kbd aria-hidden="true">${letter}</kbd></button>`;
 
 function Current({ model, relation, onAccept, onReject, onCorrect }) {
   return html`<div class="card current"><h3><${Fact} model=${model} relation=${relation} /></h3>
-    <div class="row"><button type="button" class="primary" onClick=${onAccept}>Accept</button>
-      <button type="button" class="danger" onClick=${onReject}>Reject</button><button type="button" onClick=${onCorrect}>Correct</button>
+    <div class="row"><${KeyButton} letter="a" kind="primary" onClick=${onAccept}>Accept<//><${KeyButton} letter="r" kind="danger" onClick=${onReject}>Reject<//><${KeyButton} letter="c" onClick=${onCorrect}>Correct<//>
       <${Confidence} value=${relation.confidence} from=${relation.confidenceFrom} /></div>
     ${relation.evidence.slice(0, 2).map((one) => html`<blockquote class="quote still"><bdi>${one.text}</bdi></blockquote>`)}</div>`;
 }
@@ -55,7 +55,7 @@ function Queue({ model, relations, selection, chooseRelation, decideOn, undoLast
   };
   return html`<div class="queue" ref=${box} tabindex="0" onKeyDown=${keys} role="group" aria-label="Review queue">
     <${KeysHelp} left=${queue.length} done=${relations.length - queue.length} />
-    ${!queue.length && html`<${Empty} title="All decided">Every relation that fits the filters was looked at.<//>`}
+    ${!queue.length && html`<${Empty} title="All decided">Every relation that fits the filters has been reviewed.<//>`}
     ${current && html`<${Current} model=${model} relation=${current} onAccept=${accept} onReject=${reject} onCorrect=${correct} />`}
     <ul class="list">${queue.slice(0, QUEUED).map((relation) => html`<li key=${relation.number}>
       <button type="button" class="item" aria-pressed=${relation === current} onClick=${() => chooseRelation(relation)}>
@@ -80,7 +80,7 @@ const STATE = { applied: "good", stale: "warn", undone: "plain" };
 function Decisions({ model, decisions, undo }) {
   const shown = decisions.filter((one) => one.decision.wish.action !== "undo").reverse();
   if (!shown.length) return html`<${Empty} title="No decisions yet">Choose Review to begin. Decisions hold for every run of this document.<//>`;
-  const told = { stale: "does not fit any more", undone: "undone" };
+  const told = { stale: "no longer fits", undone: "undone" };
   return html`<ul class="list decisions">${shown.map(({ decision, state, why }) => html`<li key=${decision.id} class=${state}><div class="item still">
     <span><${Badge} kind=${STATE[state]}>${told[state] ?? SAID[decision.wish.action]}<//> <bdi>${inWords(model, decision.wish)}</bdi></span>
     <span class="item-note">${decision.by}, ${when(decision.at)}${why && `; ${why}`}</span>
@@ -139,7 +139,7 @@ export function useReview({ key, model, query, isOff, onView }) {
     if (isOff) return null;
     if (kind === "relation") return html`<div class="row actions">${button("Accept", () => decideOn("accept", thing), "primary")}
       ${button("Reject", () => decideOn("reject", thing), "danger")}${button("Correct", () => setForm({ kind: "correct", relation: thing }))}</div>`;
-    if (kind === "entity") return html`<div class="row actions">${button("Another class", () => setForm({ kind: "retype", entity: thing }))}
+    if (kind === "entity") return html`<div class="row actions">${button("Change class", () => setForm({ kind: "retype", entity: thing }))}
       ${button("Merge", () => setForm({ kind: "merge", entity: thing }))}${thing.mentions.length > 1 && button("Split", () => setForm({ kind: "split", entity: thing }))}</div>`;
     if (kind === "refused" && thing.predicate && model.text !== null) return html`<div class="row actions">
       ${button("Add it after all", () => setForm({ kind: "add", evidence: evidenceOf(thing), draft: thing }))}</div>`;
@@ -166,5 +166,5 @@ function SelectedWords({ words, onAdd, onLeave }) {
   const text = words.text.length > SHOWN_LETTERS ? `${words.text.slice(0, SHOWN_LETTERS)}…` : words.text;
   return html`<div class="selected-words" role="status"><span><bdi>“${text}”</bdi></span>
     <button type="button" class="small primary" onClick=${onAdd}>Add a relation from these words</button>
-    <button type="button" class="small quiet" onClick=${onLeave}>Leave it</button></div>`;
+    <button type="button" class="small quiet" onClick=${onLeave}>Cancel</button></div>`;
 }

@@ -21,7 +21,7 @@ function Form({ title, submit, onClose, onSubmit, children, isReady = true }) {
     }
   };
   return html`<${Dialog} title=${title} onClose=${onClose}><form class="stack" onSubmit=${send}>${children}<${Failure} error=${error} />
-    <div class="row"><button type="submit" class="primary" disabled=${busy || !isReady}>${submit}</button><button type="button" onClick=${onClose}>Leave it</button></div></form><//>`;
+    <div class="row end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${busy || !isReady}>${submit}</button></div></form><//>`;
 }
 
 const ClassSelect = ({ model, value, onChange, label = "Class" }) => html`<${Field} label=${label}><select required value=${value} onChange=${(event) => onChange(event.target.value)}>
@@ -113,7 +113,7 @@ const refOf = ({ id, name, types }) => ({ id, name, types });
 export function RetypeForm({ model, entity, onClose, decide }) {
   const [type, setType] = useState(entity.types[0] ?? "");
   const send = () => decide({ action: "retype", entity: refOf(entity), types: [type] });
-  return html`<${Form} title="Another class" submit="Change the class" onClose=${onClose} onSubmit=${send}>
+  return html`<${Form} title="Change the class" submit="Change the class" onClose=${onClose} onSubmit=${send}>
     <p><bdi>${entity.name}</bdi> is a</p><${ClassSelect} model=${model} value=${type} onChange=${setType} /><//>`;
 }
 

@@ -2,10 +2,9 @@
 import { html, useMemo } from "./html.js";
 import { get, query } from "./api.js";
 import { Chart, columns, stepOf, STEPS } from "./charts.js";
-import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, Unavailable, useAsked, when } from "./components.js";
+import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, Unavailable, useAsked, useTitle, when } from "./components.js";
 import { dayOf, hoursOf, money, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
-import { addPage } from "./pages.js";
-import { href, refine } from "./router.js";
+import { addPage, href, refine } from "./router.js";
 
 const STATUSES = ["pending", "running", "complete", "partial", "failed"];
 const nameOf = (run) => run.document || `Text ${run.idempotencyKey.slice(7, 15)}`;
@@ -28,11 +27,11 @@ function Worked({ hours }) {
     if (!data) return null;
     const { times, sums } = columns(data, (row) => row.scope === "extraction");
     return { times, series: [
-      { label: "worked out", hue: 0, bars: true, values: sums.map((one) => one.calls - one.hits - one.shared) },
-      { label: "given again", hue: 2, bars: false, values: sums.map((one) => one.hits + one.shared) },
+      { label: "computed", hue: 0, bars: true, values: sums.map((one) => one.calls - one.hits - one.shared) },
+      { label: "replayed", hue: 2, bars: false, values: sums.map((one) => one.hits + one.shared) },
     ] };
   }, [data]);
-  return html`<${Failure} error=${error} />${drawn && html`<${Chart} title="Extractions" about=${`Each point is ${STEPS[stepOf(hours)]}. What was given again cost nothing.`} times=${drawn.times} series=${drawn.series} format=${number} />`}`;
+  return html`<${Failure} error=${error} />${drawn && html`<${Chart} title="Extractions" about=${`Each point is ${STEPS[stepOf(hours)]}. Replays cost nothing.`} times=${drawn.times} series=${drawn.series} format=${number} />`}`;
 }
 
 function Runs({ query: now }) {
@@ -54,7 +53,7 @@ function Runs({ query: now }) {
     { label: "Key", render: (run) => html`<${Key} value=${run.idempotencyKey} length=${8} />` },
   ];
   return html`<div class="page stack">
-    <div class="page-head"><div><h1>Runs</h1><p>Every extraction: what it found, what it took, and what did not have to be done again.</p></div><${Span} hours=${hours} /></div>
+    <div class="page-head"><div><h1>Runs</h1><p>Every extraction: what it found, what it cost, and how much did not have to be done again.</p></div><${Span} hours=${hours} /></div>
     <${Worked} hours=${hours} />
     <${Filters} now=${now} />
     ${pages.loading && !pages.rows.length ? html`<${Loading} />` : !pages.error && html`<${Table} caption="Runs" columns=${list} rows=${pages.rows} rowKey=${(run) => run.idempotencyKey}
@@ -109,20 +108,21 @@ const USAGE = [
 function TimelinePage({ params }) {
   const path = `/api/v1/runs/${encodeURIComponent(params.key)}`;
   const { data, error, loading, reload } = useAsked(() => Promise.all([get(path), get(`${path}/timeline`)]), [params.key]);
-  if (error) return html`<${Unavailable} title="This run cannot be shown" error=${error}><a href="#/runs">To the runs</a><//>`;
+  useTitle(data && `Timeline of ${nameOf(data[0])}`);
+  if (error) return html`<${Unavailable} title="This run cannot be shown" error=${error}><a href="#/runs">All runs</a><//>`;
   if (!data) return html`<div class="page"><${Loading} /></div>`;
   const [run, told] = data;
   const { saved, total } = told;
   return html`<div class="page stack">
     <p class="crumbs"><a href="#/runs">Runs</a> / ${run.idempotencyKey.slice(7, 15)}</p>
     <div class="page-head"><div><h1>${nameOf(run)}</h1><p><${Status} status=${run.status} /> ${plural(run.entityCount, "entity", "entities")} and ${plural(run.relationCount, "relation")} by ${run.extractor.name}, ${when(run.startedAt)}</p></div>
-      <div class="row"><button type="button" onClick=${reload} disabled=${loading}>Look again</button><a class="button primary" href=${href(`/studio/${run.idempotencyKey}`)}>Open the graph</a></div></div>
+      <div class="row"><button type="button" onClick=${reload} disabled=${loading}>Refresh</button><a class="button primary" href=${href(`/studio/${run.idempotencyKey}`)}>Open the graph</a></div></div>
     <${Stats} label="What it took">
       <${Stat} label="Took" value=${duration(run.durationMs) || "–"} hint=${plural(run.attempt, "attempt")} />
       <${Stat} label="Tokens" value=${number(total.inputTokens + total.outputTokens)} hint=${plural(total.calls, "call")} />
       <${Stat} label="Cost" value=${money(total.cost)} />
-      <${Stat} label="From checkpoints" value=${`${number(saved.chunksFromCheckpoints)} of ${number(saved.chunks)}`} hint="chunks" kind="good" />
-      <${Stat} label="Calls saved" value=${number(saved.modelCalls)} hint=${`${number(saved.tokens)} tokens, ${money(saved.cost)}`} kind="good" />
+      <${Stat} label="From checkpoints" value=${`${number(saved.chunksFromCheckpoints)} of ${number(saved.chunks)}`} hint="chunks" kind=${saved.chunksFromCheckpoints ? "good" : ""} />
+      <${Stat} label="Calls saved" value=${number(saved.modelCalls)} hint=${`${number(saved.tokens)} tokens, ${money(saved.cost)}`} kind=${saved.modelCalls ? "good" : ""} />
     <//>
     ${run.errors.length > 0 && run.errors.map((one, index) => html`<div class="notice notice-bad" key=${index}>${one.message}</div>`)}
     <section class="stack"><h2>Stages</h2><${Stages} stages=${told.stages} /></section>

@@ -9,7 +9,7 @@ const Quote = ({ evidence, onGo }) => html`<button type="button" class="quote" o
 function EntityDetails({ model, entity, onRelation, onPlace, onClass, actions }) {
   const relations = model.relationsOf.get(entity.id) ?? [];
   return html`<article class="details" aria-label=${entity.name}>
-    <h2><span class=${`dot dot-${model.hue(entity)}`}></span><bdi>${entity.name}</bdi></h2>
+    <h2><span class=${`dot hue-${model.hue(entity)}`}></span><bdi>${entity.name}</bdi></h2>
     <div class="row">${entity.types.map((type) => html`<button type="button" class="small chip" onClick=${() => onClass(type)}>${model.label(type)}</button>`)}
       <${Confidence} value=${entity.confidence} from=${entity.confidenceFrom} /></div>
     ${entity.aliases.length > 0 && html`<p class="muted">Also: <bdi>${entity.aliases.join(", ")}</bdi></p>`}
@@ -39,7 +39,7 @@ function RelationDetails({ model, relation, onEntity, onPlace, actions }) {
 function ClassDetails({ model, iri, shown, onEntity }) {
   const things = model.entities.filter((entity) => model.isA(entity, iri));
   return html`<article class="details" aria-label=${model.label(iri)}>
-    <h2><span class=${`dot ${model.hues.has(iri) ? `dot-${model.hues.get(iri)}` : "none"}`}></span>${model.label(iri)}</h2>
+    <h2><span class=${`dot ${model.hues.has(iri) ? `hue-${model.hues.get(iri)}` : "none"}`}></span>${model.label(iri)}</h2>
     <p class="muted mono small">${iri}</p>${model.classes.get(iri)?.comment && html`<p>${model.classes.get(iri).comment}</p>`}
     <h3>${plural(things.length, "entity", "entities")}</h3>
     ${things.length > 0 ? html`<${EntityList} model=${model} entities=${things} onEntity=${onEntity} />` : html`<p class="muted">The text names none.</p>`}
@@ -84,5 +84,5 @@ export function SelectionPane({ model, shown, selection, onEntity, onRelation, o
     const one = model.refused[id];
     return html`<${RefusedDetails} ...${{ model, one, onPlace }} actions=${actionsFor("refused", one)} />`;
   }
-  return html`<${Empty} title="Nothing chosen">Choose a name in the text, a node of the graph or a class: what belongs to it shows everywhere.<//>`;
+  return html`<${Empty} title="Nothing selected">Select a name in the text, a node of the graph or a class, and see it in all of them.<//>`;
 }

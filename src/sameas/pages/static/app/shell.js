@@ -1,11 +1,9 @@
 // The frame around every page: name, navigation, theme, who is signed in, and the page that the address names.
-import { html, useEffect, useRef, useState } from "./html.js";
-import { Toasts } from "./components.js";
-import { allPages, navigation } from "./pages.js";
-import { go, match, route } from "./router.js";
-import { session } from "./session.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import { Toasts, showCurrent } from "./components.js";
+import { allPages, go, match, navigation, route } from "./router.js";
+import { session, useStore } from "./store.js";
 import { SignIn, Unreached, signOut } from "./signin.js";
-import { useStore } from "./store.js";
 
 function find(path) {
   for (const page of allPages()) {
@@ -53,18 +51,14 @@ export function Shell() {
   const first = useRef(true);
   const found = find(path);
   const page = found?.page;
+  // Before the page says what it shows.
+  useLayoutEffect(() => { document.title = page ? `${page.title} · sameas` : "sameas"; }, [path]);
   useEffect(() => {
-    document.title = page ? `${page.title} · sameas` : "sameas";
     if (first.current) first.current = false;
     else main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [path]);
-  useEffect(() => {
-    // On a telephone the row of pages is longer than the screen.
-    const here = document.querySelector(".top nav [aria-current]");
-    const row = here?.closest("nav");
-    if (row) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
-  }, [path, now.ready]);
+  useEffect(() => showCurrent(document.querySelector(".top nav")), [path, now.ready]);
   const isOpen = now.ready && now.signedIn;
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
     <header class="top">
@@ -76,7 +70,7 @@ export function Shell() {
     <main id="main" ref=${main} tabindex="-1" class=${page?.wide ? "wide" : ""}>
       ${!now.ready ? null : now.problem ? html`<${Unreached} problem=${now.problem} />` : !now.signedIn ? html`<${SignIn} />`
         : page ? html`<${page.view} key=${page.path} params=${found.params} query=${query} />`
-        : html`<div class="empty"><h1>There is no such page</h1><p>The address may be of another version.</p><button type="button" onClick=${() => go("/")}>To the start</button></div>`}
+        : html`<div class="empty"><h1>There is no such page</h1><p>The address may be of another version.</p><button type="button" onClick=${() => go("/")}>Back to Studio</button></div>`}
     </main>
     <${Toasts} />`;
 }

@@ -4,7 +4,7 @@ import { html, useState } from "./html.js";
 import { del, get, post } from "./api.js";
 import { Failure, Field, Unavailable, complain } from "./components.js";
 import { go } from "./router.js";
-import { session } from "./session.js";
+import { session } from "./store.js";
 
 // Asks who is signed in; where nobody is, the sign-in is shown.
 export async function readSession() {
@@ -34,7 +34,7 @@ export function Unreached({ problem }) {
     setBusy(true);
     readSession().finally(() => setBusy(false));
   };
-  return html`<${Unavailable} title="Nobody is there" error=${problem}><button type="button" disabled=${busy} onClick=${again}>Try again</button><//>`;
+  return html`<${Unavailable} title="The service is not there" error=${problem}><button type="button" disabled=${busy} onClick=${again}>Try again</button><//>`;
 }
 
 export function SignIn() {

@@ -25,3 +25,6 @@ export function useStore(store) {
   }, [store]);
   return value;
 }
+
+// Who is signed in, and what this service has: read once at the start, and again after signing in or out.
+export const session = createStore({ ready: false, signedIn: true, auth: "single-tenant", actor: "local", roles: [] });

@@ -1,11 +1,10 @@
 // A run in Studio: its progress while it works, its workspace, its downloads; and a reviewer's tools.
 import { html, useEffect, useMemo, useState } from "./html.js";
 import { download, get, post, query as queryOf } from "./api.js";
-import { Badge, Dialog, Field, Formats, Key, Loading, Notice, Status, complain, copy, duration, plural, toast, Unavailable, useAsked } from "./components.js";
-import { GraphModel } from "./graph_model.js";
-import { STAGES, currentNotices, isUnderWay, liveView, useLiveRun } from "./live_run.js";
-import { addPage } from "./pages.js";
-import { currentAddress, href, refine, route } from "./router.js";
+import { Badge, Dialog, Field, Formats, Key, Loading, Notice, Status, complain, copy, duration, plural, toast, Unavailable, useAsked, useTitle } from "./components.js";
+import { GraphModel, isUnderWay } from "./graph_model.js";
+import { STAGES, currentNotices, liveView, useLiveRun } from "./live_run.js";
+import { addPage, currentAddress, href, refine, route } from "./router.js";
 import { useReview } from "./review.js";
 import { Workspace } from "./workspace.js";
 
@@ -48,7 +47,7 @@ function Progress({ run, live, onCancel }) {
       return html`<li key=${stage} class=${now?.state ?? "waiting"}><span class="capital">${stage.replaceAll("_", " ")}</span><span class="stage-note">${noteOf(now)}</span></li>`;
     })}</ol>
     ${currentNotices(progress).map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
-    ${connection === "waiting" && html`<${Notice} kind="warn">The connection is gone; it comes back by itself, and nothing is lost.<//>`}
+    ${connection === "waiting" && html`<${Notice} kind="warn">Connection lost; reconnecting. Nothing of the run is lost.<//>`}
     <div class="row"><button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div>
   </section>`;
 }
@@ -79,6 +78,7 @@ function RunPage({ params, query }) {
   const view = changed?.of === asked.data ? changed.view : asked.data;
   const isLive = Boolean(view && isUnderWay(view.run));
   const key = view?.run.idempotencyKey ?? params.key;
+  useTitle(view?.run.document);
   const live = useLiveRun(key, isLive, () => {
     // Facts have other numbers when all of them are known.
     if (route.get().query.s?.startsWith("r:")) refine({ s: "" });
@@ -103,7 +103,7 @@ function RunPage({ params, query }) {
     ${isLive && html`<${Progress} run=${run} live=${live} onCancel=${cancel} />`}
     ${run.status === "failed" && html`<${Notice} kind="bad" title="The run failed">${problem}<//>`}
     ${run.status === "partial" && html`<${Notice} kind="warn" title="Not all of it was done">${problem ?? "Extract again to have the rest done; what is there is kept."}<//>`}
-    <${Workspace} model=${model} query=${query} sideTab=${isLive ? "relations" : "selection"} extra=${review.tabs} actionsFor=${review.actionsFor} onSelectText=${review.onSelectText} />
+    <${Workspace} model=${model} query=${query} sideTab=${!isLive ? "selection" : model.relations.length ? "relations" : "entities"} extra=${review.tabs} actionsFor=${review.actionsFor} onSelectText=${review.onSelectText} />
     ${review.dialog}
     ${dialog === "download" && html`<${Downloads} run=${run} hasDecisions=${view.decisions.some((one) => one.state === "applied")} onClose=${() => setDialog("")} />`}
   </div>`;

@@ -2,10 +2,8 @@
 import { html, useEffect, useRef, useState } from "./html.js";
 import { ask, get, post, put, query } from "./api.js";
 import { Badge, Dialog, Failure, Field, Key, Status, Table, duration, hasFiles, number, plural, toast, useAsked, when } from "./components.js";
-import { addPage } from "./pages.js";
-import { go, href } from "./router.js";
-import { session } from "./session.js";
-import { createStore, useStore } from "./store.js";
+import { addPage, go, href } from "./router.js";
+import { createStore, session, useStore } from "./store.js";
 
 const ONTOLOGY = /\.(ttl|rdf|owl|jsonld|nt|nq|trig|xml|json)$/i;
 const EXTRACTORS = [
@@ -75,7 +73,7 @@ function useEstimate(request, isReady) {
 function Estimate({ estimate, error }) {
   if (error) return html`<${Failure} error=${error} />`;
   if (!estimate) return null;
-  if (estimate.cacheHit) return html`<p class="estimate" role="status"><${Badge} kind="good">known<//> This very work was done before: the answer is there at once and costs nothing.</p>`;
+  if (estimate.cacheHit) return html`<p class="estimate" role="status"><${Badge} kind="good">known<//> This was extracted before: the result is there at once and costs nothing.</p>`;
   const money = estimate.cost === null ? "no price known" : estimate.cost === 0 ? "no cost" : `about ${estimate.cost.toFixed(estimate.cost < 0.1 ? 4 : 2)} ${estimate.currency}`;
   return html`<p class="estimate" role="status">${plural(estimate.characters, "character")} in ${plural(estimate.chunks, "chunk")} for <strong>${estimate.extractor}</strong>:
     ${estimate.calls ? html` ${plural(estimate.calls, "call")}, about ${number(estimate.inputTokens + estimate.outputTokens)} tokens, ${money}.` : " no call of a model, no cost."}</p>`;
@@ -110,7 +108,7 @@ function Source({ now, onFiles, onExample }) {
         <button type="button" class=${now.text ? "small" : "small primary"} onClick=${onExample}>Try the example</button>
         <${FileButton} label="Open a file" accept=".txt,.md,.html,.htm,.pdf,.docx" onFiles=${onFiles} /></div></div>
     <textarea id="source" rows="14" dir="auto" placeholder=${PLACEHOLDER} value=${now.text} onInput=${(event) => change({ text: event.target.value })}></textarea>
-    <${Field} label="Name of the document" hint="Reviewers’ decisions are kept under this name and hold for its next run, too."><input value=${now.name} maxlength="300" placeholder="report.txt" onInput=${(event) => change({ name: event.target.value })} /><//>
+    <${Field} label="Name of the document" hint="Reviewers’ decisions are kept under this name and carry over to its next run."><input value=${now.name} maxlength="300" placeholder="report.txt" onInput=${(event) => change({ name: event.target.value })} /><//>
   </div><//>`;
 }
 
@@ -123,7 +121,7 @@ function OntologyChoice({ now, list, onFiles }) {
       ${isAhead && html`<option key="ahead" value=${now.ontology} selected>${now.ontology}</option>`}
       ${named.map(({ id, label, classes }) => html`<option key=${id} value=${id} selected=${id === now.ontology}>${label}${classes ? ` (${plural(classes, "class", "classes")})` : ""}</option>`)}</select><//>
     <div class="beside"><${FileButton} label="Add an ontology" accept=".ttl,.rdf,.owl,.jsonld,.nt,.nq,.trig,.xml,.json" onFiles=${onFiles} />
-      <span class="hint">It names the classes and properties that the graph may have. Turtle, RDF/XML, JSON-LD and others; drop it here as well.</span></div>`;
+      <span class="hint">It names the classes and properties that the graph may have. Turtle, RDF/XML, JSON-LD and more; you can drop it here, too.</span></div>`;
 }
 
 function ExtractorChoice({ now }) {
@@ -137,7 +135,7 @@ function ExtractorChoice({ now }) {
 // A new version of an ontology deletes the results of the old one: that is asked for first.
 function Replace({ file, before, onReplace, onClose }) {
   return html`<${Dialog} title="Replace the ontology?" onClose=${onClose}
-    actions=${html`<button type="button" onClick=${onClose}>Leave it as it is</button><button type="button" class="primary" onClick=${onReplace}>Replace it</button>`}>
+    actions=${html`<button type="button" onClick=${onClose}>Keep the present one</button><button type="button" class="primary" onClick=${onReplace}>Replace it</button>`}>
     <p>${file.name} is another version of <strong>${before.names[0] ?? before.id}</strong>. With the new version, results of the one before are done again when they are next asked for.</p><//>`;
 }
 

@@ -14,7 +14,7 @@ function Branch({ model, iri, depth, chosen, onClass, open, setOpen, seen, onlyU
         ? html`<button type="button" class="quiet twist" aria-expanded=${isOpen} aria-label=${`${isOpen ? "Fold" : "Unfold"} ${model.label(iri)}`} onClick=${() => setOpen(iri, !isOpen)}>${isOpen ? "▾" : "▸"}</button>`
         : html`<span class="twist"></span>`}
       <button type="button" class=${`term${count ? "" : " unused"}`} aria-pressed=${chosen === iri} title=${model.classes.get(iri)?.comment || iri} onClick=${() => onClass(iri)} data-class=${iri}>
-        <span class=${`dot ${hue === undefined ? "none" : `dot-${hue}`}`}></span><span class="term-name">${model.label(iri)}</span>${count > 0 && html`<span class="count">${number(count)}</span>`}
+        <span class=${`dot ${hue === undefined ? "none" : `hue-${hue}`}`}></span><span class="term-name">${model.label(iri)}</span>${count > 0 && html`<span class="count">${number(count)}</span>`}
       </button>
     </div>
     ${children.length > 0 && isOpen && html`<ul>${children.map((child) => html`<${Branch} key=${child} model=${model} iri=${child} depth=${depth + 1} chosen=${chosen} onClass=${onClass} open=${open} setOpen=${setOpen} seen=${new Set([...seen, iri])} onlyUsed=${onlyUsed} />`)}</ul>`}
@@ -38,7 +38,7 @@ export function TreePane({ model, chosenClass, chosenProperty, onClass, onProper
     <h2>${model.ontology?.title || "Ontology"}</h2>
     ${!model.ontology && html`<p class="muted small">The ontology of this run is not kept here; these are the classes that were found.</p>`}
     <div class="pane-head"><h3 class="group">Classes</h3>
-      ${model.classes.size > 0 && html`<label class="check small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} />unused too</label>`}</div>
+      ${model.classes.size > 0 && html`<label class="check small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} />show unused</label>`}</div>
     <ul class="tree">${shown.map((iri) => html`<${Branch} key=${iri} model=${model} iri=${iri} depth=${0} chosen=${chosenClass} onClass=${onClass} open=${open}
       setOpen=${(one, is) => setOpen(new Map(open).set(one, is))} seen=${new Set()} onlyUsed=${!all} />`)}</ul>
     <h3 class="group">Properties</h3>

@@ -1,6 +1,6 @@
 // Text, graph and ontology of one run side by side: choose in one and see it in the others. The same in the service and
 // in a file without one; what is chosen and filtered is in the address.
-import { html, useEffect, useMemo, useState } from "./html.js";
+import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { Tabs, number } from "./components.js";
 import { filtered } from "./graph_model.js";
 import { GraphPane } from "./graph_pane.js";
@@ -49,10 +49,14 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
   const selection = readSelection(model, query);
   const [goal, setGoal] = useState(() => placeOf(model, selection));
   const [pane, setPane] = useState("text");
+  const [isLarge, setLarge] = useState(false);
   // Where one part is seen at a time, whoever asks for the queue or the decisions wants to see them.
   const isExtra = extra.some((one) => one.id === query.tab);
   useEffect(() => { if (isExtra) setPane("side"); }, [isExtra]);
   const tab = query.tab ?? sideTab ?? "selection";
+  // Details begin at their heading, however far down the list one has chosen from.
+  const side = useRef(null);
+  useEffect(() => side.current.querySelector('[role="tabpanel"]').scrollTo(0, 0), [tab, tab === "selection" ? query.s : ""]);
   const { hot, hotRelation, evidence } = useMemo(() => highlighted(model, selection), [model, query.s]);
   const chooseEntity = (entity, place) => {
     select("entity", entity.id, { tab: query.tab === "review" ? "review" : "selection" });
@@ -77,7 +81,7 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
     select(again ? "" : "property", iri, { tab: "selection" });
   };
   const tabs = [
-    { id: "selection", label: "Chosen" },
+    { id: "selection", label: "Details" },
     { id: "entities", label: "Entities", count: number(shown.entities.length) },
     { id: "relations", label: "Relations", count: number(shown.relations.length) },
     { id: "refused", label: "Refused", count: number(shown.refused.length) },
@@ -87,11 +91,11 @@ export function Workspace({ model, query, extra = NONE, actionsFor, onSelectText
   return html`<${Filters} model=${model} query=${query} shown=${shown} />
     <div class="pane-switch" role="group" aria-label="Shown part">${[["text", "Text"], ["graph", "Graph"], ["tree", "Ontology"], ["side", "Lists"]].map(([id, label]) =>
       html`<button type="button" key=${id} class="small" aria-pressed=${pane === id} onClick=${() => setPane(id)}>${label}</button>`)}</div>
-    <div class="workspace" data-pane=${pane}>
+    <div class="workspace" data-pane=${pane} data-graph=${isLarge ? "large" : undefined}>
       <div class="area area-tree"><${TreePane} model=${model} chosenClass=${selection?.kind === "class" ? selection.id : ""} chosenProperty=${selection?.kind === "property" ? selection.id : ""} onClass=${chooseClass} onProperty=${chooseProperty} /></div>
       <div class="area area-text"><${TextPane} model=${model} shown=${shown} hot=${hot} evidence=${evidence} goal=${goal} onMention=${(mention) => chooseEntity(mention.entity, { start: mention.start, end: mention.end })} onSelectText=${onSelectText} /></div>
-      <div class="area area-graph"><${GraphPane} model=${model} shown=${shown} hot=${hot} hotRelation=${hotRelation} onEntity=${chooseEntity} onRelation=${chooseRelation} /></div>
-      <div class="area area-side"><${Tabs} label="Details and lists" name="side" tabs=${tabs} current=${more || tabs.some((one) => one.id === tab) ? tab : "selection"} onChange=${(id) => refine({ tab: id })}>
+      <div class="area area-graph"><${GraphPane} model=${model} shown=${shown} hot=${hot} hotRelation=${hotRelation} onEntity=${chooseEntity} onRelation=${chooseRelation} isLarge=${isLarge} onEnlarge=${() => setLarge(!isLarge)} /></div>
+      <div class="area area-side" ref=${side}><${Tabs} label="Details and lists" name="side" tabs=${tabs} current=${more || tabs.some((one) => one.id === tab) ? tab : "selection"} onChange=${(id) => refine({ tab: id })}>
         ${more ? more.view({ chooseRelation, chooseEntity, shown, selection })
           : tab === "entities" ? html`<${EntityList} model=${model} entities=${shown.entities} chosen=${selection?.kind === "entity" ? selection.id : null} onEntity=${chooseEntity} />`
           : tab === "relations" ? html`<${RelationList} model=${model} relations=${shown.relations} chosen=${selection?.kind === "relation" ? selection.id : null} onRelation=${chooseRelation} />`

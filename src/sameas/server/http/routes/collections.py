@@ -9,28 +9,24 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from sameas.collections import Caller, Collection, Source
+from sameas.collections import LIST_PREFIX, Caller, Collection, Source
 from sameas.collections.erasure import Erasure
-from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES, ExportFormat
+from sameas.collections.exports import EXPORT_FORMATS, EXPORT_MEDIA_TYPES
 from sameas.collections.model import (
     Change,
     CollectionInfo,
     Decision,
     DocumentInfo,
     EntityInfo,
-    EntityPage,
     Role,
-    Statement,
     SyncState,
 )
 from sameas.collections.views import Reader
@@ -40,23 +36,26 @@ from sameas.server.collection_schemas import (
     Accepted,
     CollectionMade,
     CollectionPage,
-    ContradictionPage,
-    DecisionPage,
     DocumentPage,
-    EntityList,
     ErasureWish,
     Findings,
     MemberEntry,
     MemberList,
-    NewDecision,
     NewDocument,
     NewDocuments,
-    PairPage,
     RoleGiven,
-    StatementPage,
 )
-from sameas.server.http.replies import PAGE_HEADERS, flag, json_reply, query_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import (
+    PAGE_HEADERS,
+    Asked,
+    Parameter,
+    Reply,
+    Route,
+    file_reply,
+    json_reply,
+    query_of,
+    whole_number,
+)
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.collection_work import ReadingOptions
 from sameas.tenancy.directory import ADMIN_ROLE
@@ -64,8 +63,7 @@ from sameas.tenancy.directory import ADMIN_ROLE
 T = TypeVar("T")
 _API = "/api/v1/collections"
 _MOST = 500
-_BLOCK = 1 << 16
-_EXAMPLE_ID = "01a1ecf2-1398-777c-a67b-6ee9f91c0a29"
+EXAMPLE_ID = "01a1ecf2-1398-777c-a67b-6ee9f91c0a29"
 
 
 async def create(asked: Asked) -> ASGIApp:
@@ -90,20 +88,20 @@ async def create(asked: Asked) -> ASGIApp:
 
 async def list_collections(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "limit", "after")
-    limit = _limit(query)
-    found = await asyncio.to_thread(asked.service.collections.list, _caller(asked), after=_text(query.get("after")))
+    limit = page_limit(query)
+    found = await asyncio.to_thread(asked.service.collections.list, _caller(asked), after=text_of(query.get("after")))
     page, more = found[:limit], found[limit - 1].name if len(found) > limit else None
     return json_reply(CollectionPage(collections=tuple(page), next=more))
 
 
 async def show(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    return json_reply(await _ask(asked, "reader", Collection.info))
+    return json_reply(await ask(asked, "reader", Collection.info))
 
 
 async def delete(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    named = _named(asked)
+    named = name_in_path(asked)
     gone = await asyncio.to_thread(asked.service.collections.remove, named, caller=_caller(asked))
     await asyncio.to_thread(drop_index, asked.service.questions.folder, gone.id)
     asked.service.audit(asked.caller, "collection-removed", collection=gone.id)
@@ -122,7 +120,7 @@ async def add_documents(asked: Asked) -> ASGIApp:
             collection.wait_for(source, content, options=options)
         return collection.sync_state()
 
-    state = await _ask(asked, "contributor", work)
+    state = await ask(asked, "contributor", work)
     await asked.service.do(asked.service.collection_work.wake())
     return json_reply(Accepted(accepted=len(contents), sync=state), status=202)
 
@@ -134,204 +132,94 @@ async def retry(asked: Asked) -> ASGIApp:
         count = collection.retry_failed()
         return Accepted(accepted=count, sync=collection.sync_state())
 
-    done = await _ask(asked, "contributor", work)
+    done = await ask(asked, "contributor", work)
     await asked.service.do(asked.service.collection_work.wake())
     return json_reply(done, status=202)
 
 
 async def list_documents(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "status", "limit", "after")
-    limit, status = _limit(query), query.get("status", "")
+    limit, status = page_limit(query), query.get("status", "")
     if status not in ("", "waiting", "complete", "partial", "failed"):
         raise Problem(400, "parameter-invalid", "status must be waiting, complete, partial or failed")
-    after = _text(query.get("after"))
-    found = await _ask(asked, "reader", lambda one: one.documents(status=status, after=after, limit=limit + 1))
+    after = text_of(query.get("after"))
+    found = await ask(asked, "reader", lambda one: one.documents(status=status, after=after, limit=limit + 1))
     more = found[limit - 1].names[0].name if len(found) > limit else None
     return json_reply(DocumentPage(documents=tuple(found[:limit]), next=more))
 
 
 async def get_document(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    digest = _text(asked.request.path_params["digest"])
-    return json_reply(await _ask(asked, "reader", lambda one: one.document(digest)))
+    digest = text_of(asked.request.path_params["digest"])
+    return json_reply(await ask(asked, "reader", lambda one: one.document(digest)))
 
 
 async def remove_document(asked: Asked) -> ASGIApp:
     name = query_of(asked.request, "name").get("name", "")
     if not name:
         raise Problem(400, "parameter-invalid", "say which document: ?name=")
-    return json_reply(await _ask(asked, "contributor", lambda one: one.remove_name(_text(name))))
+    role: Role = "curator" if name.startswith(LIST_PREFIX) else "contributor"
+    return json_reply(await ask(asked, role, lambda one: one.remove_name(text_of(name))))
 
 
 async def sync_state(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    return json_reply(await _ask(asked, "reader", Collection.sync_state))
-
-
-async def list_entities(asked: Asked) -> ASGIApp:
-    query = query_of(asked.request, "q", "type", "limit", "after")
-    limit, kind, text = _limit(query), query.get("type"), _text(query.get("q"))
-    name, _, id_ = _text(query.get("after")).rpartition("\t")
-
-    def work(reader: Reader) -> EntityList:
-        if text:
-            hits = [one for one in reader.search(text, limit=limit) if kind is None or kind in one.types]
-            return EntityList(entities=tuple(hits))
-        found = reader.entities(after=(name, id_), limit=limit + 1)
-        more = f"{found[limit - 1].name}\t{found[limit - 1].id}" if len(found) > limit else None
-        return EntityList(entities=tuple(one for one in found[:limit] if kind is None or kind in one.types), next=more)
-
-    return json_reply(await _read(asked, work))
-
-
-async def get_entity(asked: Asked) -> ASGIApp:
-    query_of(asked.request)
-    id_ = _text(asked.request.path_params["entity"])
-    return json_reply(await _read(asked, lambda reader: reader.page(id_)))
+    return json_reply(await ask(asked, "reader", Collection.sync_state))
 
 
 async def erase_entity(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     wish = msgspec.json.decode(asked.body, type=ErasureWish) if asked.body else ErasureWish()
-    id_ = _text(asked.request.path_params["entity"])
+    id_ = text_of(asked.request.path_params["entity"])
+
+    service, space, loop = asked.service, asked.caller.space, asyncio.get_running_loop()
+
+    async def delete_runs(erased: Erasure) -> None:
+        for key in erased.runs:
+            with suppress(RunNotFoundError):
+                await service.do(service.deletion.run(space, key))
+        service.answers.drop()
 
     def work(collection: Collection) -> Erasure:
-        erased = collection.erase(id_, reason=wish.reason)
-        drop_index(asked.service.questions.folder, collection.id)
+        erased = collection.erase(
+            id_,
+            reason=wish.reason,
+            before=lambda planned: asyncio.run_coroutine_threadsafe(delete_runs(planned), loop).result(),
+        )
+        drop_index(service.questions.folder, collection.id)
         return erased
 
-    done = await _ask(asked, "owner", work)
-    service, space = asked.service, asked.caller.space
-    for key in done.runs:
-        try:
-            await service.do(service.deletion.run(space, key))
-        except RunNotFoundError:
-            continue
-    service.answers.drop()
-    service.audit(asked.caller, "collection-erasure", collection=_named(asked), documents=done.documents)
+    done = await ask(asked, "owner", work, is_long=True)
+    service.audit(asked.caller, "collection-erasure", collection=name_in_path(asked), documents=done.documents)
     return json_reply(done)
-
-
-async def list_statements(asked: Asked) -> ASGIApp:
-    query = query_of(asked.request, "subject", "predicate", "object", "document", "evidence", "limit", "after")
-    limit = _limit(query)
-    evidence = whole_number(query.get("evidence"), name="evidence", default=3, most=1000)
-    after = _text(query.get("after")) or "0:0"
-    number, _, place = after.partition(":")
-    if not (number.isdigit() and place.isdigit() and len(after) < 40):
-        raise Problem(400, "parameter-invalid", "after must be the `next` of the page before")
-    start, skip = int(number), int(place)
-
-    def fits(one: Statement) -> bool:
-        wanted = {"predicate": one.predicate, "object": one.object, "subject": one.subject}
-        return all(query.get(name, value) == value for name, value in wanted.items())
-
-    def narrow(reader: Reader) -> list[Statement]:
-        if "document" in query:
-            return reader.statements_in(query["document"], evidence=evidence)
-        if "subject" in query:
-            return reader.statements_of(query["subject"], evidence=evidence)
-        return reader.statements_about(query["object"], evidence=evidence)
-
-    def work(reader: Reader) -> StatementPage:
-        if {"document", "subject", "object"} & query.keys():
-            found = [one for one in narrow(reader) if fits(one)][skip:]
-            more = f"0:{skip + limit}" if len(found) > limit else None
-            return StatementPage(statements=tuple(found[:limit]), next=more)
-        page: list[Statement] = []
-        place_of: list[str] = []
-        last, count = start, skip
-        every = reader.all_statements(evidence=evidence, after=max(0, start - 1) if start else 0)
-        position: dict[int, int] = {}
-        for subject, one in every:
-            at = position[subject] = position.get(subject, -1) + 1
-            if (subject, at) < (last, count) or not fits(one):
-                continue
-            page.append(one)
-            place_of.append(f"{subject}:{at}")
-            if len(page) > limit:
-                return StatementPage(statements=tuple(page[:limit]), next=place_of[limit])
-        return StatementPage(statements=tuple(page))
-
-    return json_reply(await _read(asked, work))
-
-
-async def list_pairs(asked: Asked) -> ASGIApp:
-    query = query_of(asked.request, "limit", "after")
-    return json_reply(
-        await _read(asked, _numbered(query, Reader.pairs, lambda found, more: PairPage(pairs=found, next=more)))
-    )
-
-
-async def list_contradictions(asked: Asked) -> ASGIApp:
-    query = query_of(asked.request, "limit", "after")
-    page = _numbered(
-        query, Reader.contradictions, lambda found, more: ContradictionPage(contradictions=found, next=more)
-    )
-    return json_reply(await _read(asked, page))
-
-
-async def decide(asked: Asked) -> ASGIApp:
-    query_of(asked.request)
-    wish = msgspec.json.decode(asked.body, type=NewDecision)
-    a, b = _text(wish.a), _text(wish.b)
-    done = await _ask(asked, "curator", lambda one: one.decide(wish.verdict, a, b, reason=_text(wish.reason)))
-    asked.service.audit(
-        asked.caller, "collection-decision", reason=wish.reason, collection=_named(asked), decision=done.id
-    )
-    return json_reply(done, status=201)
-
-
-async def list_decisions(asked: Asked) -> ASGIApp:
-    query = query_of(asked.request, "undone", "limit", "after")
-    limit, undone = _limit(query), flag(query.get("undone"), name="undone")
-    before = _text(query.get("after"))
-    found = await _ask(asked, "reader", lambda one: one.decisions(undone=undone, before=before))
-    more = found[limit - 1].id if len(found) > limit else None
-    return json_reply(DecisionPage(decisions=tuple(found[:limit]), next=more))
-
-
-async def undo_decision(asked: Asked) -> ASGIApp:
-    query_of(asked.request)
-    id_ = _text(asked.request.path_params["decision"])
-    done = await _ask(asked, "curator", lambda one: one.undo(id_))
-    asked.service.audit(asked.caller, "collection-decision-undone", collection=_named(asked), decision=id_)
-    return json_reply(done)
-
-
-async def put_known(asked: Asked) -> ASGIApp:
-    name = _text(query_of(asked.request, "name").get("name"))
-    if not name:
-        raise Problem(400, "parameter-invalid", "say what the list is called, such as ?name=staff.csv")
-    return json_reply(await _ask(asked, "curator", lambda one: one.link_known(name, asked.body)))
 
 
 async def list_members(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    found = await _ask(asked, "owner", Collection.members)
+    found = await ask(asked, "owner", Collection.members)
     return json_reply(MemberList(members=tuple(MemberEntry(principal=who, role=role) for who, role in found.items())))
 
 
 async def put_member(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    principal = _text(asked.request.path_params["principal"])
+    principal = text_of(asked.request.path_params["principal"])
     role = msgspec.json.decode(asked.body, type=RoleGiven).role
-    await _ask(asked, "owner", lambda one: one.put_member(principal, role))
-    asked.service.audit(asked.caller, "collection-role", collection=_named(asked), principal=principal, role=role)
+    await ask(asked, "owner", lambda one: one.put_member(principal, role))
+    asked.service.audit(asked.caller, "collection-role", collection=name_in_path(asked), principal=principal, role=role)
     return Response(status_code=204)
 
 
 async def remove_member(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    principal = _text(asked.request.path_params["principal"])
-    await _ask(asked, "owner", lambda one: one.remove_member(principal))
-    asked.service.audit(asked.caller, "collection-role-taken", collection=_named(asked), principal=principal)
+    principal = text_of(asked.request.path_params["principal"])
+    await ask(asked, "owner", lambda one: one.remove_member(principal))
+    asked.service.audit(asked.caller, "collection-role-taken", collection=name_in_path(asked), principal=principal)
     return Response(status_code=204)
 
 
 async def check(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    return json_reply(Findings(findings=tuple(await _ask(asked, "owner", Collection.check))))
+    return json_reply(Findings(findings=tuple(await ask(asked, "owner", Collection.check, is_long=True))))
 
 
 async def export(asked: Asked) -> ASGIApp:
@@ -341,26 +229,9 @@ async def export(asked: Asked) -> ASGIApp:
         raise Problem(400, "parameter-invalid", f"format must be one of {', '.join(EXPORT_FORMATS)}")
     collection = await open_for(asked, "reader")
     headers = PAGE_HEADERS if to == "html" else {}
-    return StreamingResponse(_exported(collection, to), media_type=EXPORT_MEDIA_TYPES[to], headers=headers)
-
-
-async def _exported(collection: Collection, to: ExportFormat) -> AsyncIterator[bytes]:
-    """The pieces of an export as they are written; a client that leaves ends the writing."""
-    reading, writing = os.pipe()
-
-    def write() -> None:
-        with os.fdopen(writing, "wb") as file:
-            collection.export(file, to=to)
-
-    task = asyncio.create_task(asyncio.to_thread(write))
-    try:
-        with os.fdopen(reading, "rb", buffering=0) as file:
-            while piece := await asyncio.to_thread(file.read, _BLOCK):
-                yield piece
-    finally:
-        # The reading end is closed by now: who still writes is told so.
-        with suppress(BrokenPipeError):
-            await task
+    return await file_reply(
+        asked, lambda file: collection.export(file, to=to), media_type=EXPORT_MEDIA_TYPES[to], headers=headers
+    )
 
 
 def _caller(asked: Asked) -> Caller:
@@ -368,47 +239,35 @@ def _caller(asked: Asked) -> Caller:
     return Caller(caller.space, caller.actor, everything=ADMIN_ROLE in caller.principal.roles)
 
 
-def _named(asked: Asked) -> str:
-    return _text(asked.request.path_params["id"])
+def name_in_path(asked: Asked) -> str:
+    return text_of(asked.request.path_params["id"])
 
 
 async def open_for(asked: Asked, role: Role) -> Collection:
     """The collection of the path, for a caller who has at least this role in it."""
-    return await asyncio.to_thread(asked.service.collections.open, _named(asked), caller=_caller(asked), role=role)
+    return await asyncio.to_thread(
+        asked.service.collections.open, name_in_path(asked), caller=_caller(asked), role=role
+    )
 
 
-async def _ask(asked: Asked, role: Role, work: Callable[[Collection], T]) -> T:
+async def ask(asked: Asked, role: Role, work: Callable[[Collection], T], *, is_long: bool = False) -> T:
     collection = await open_for(asked, role)
-    return await asyncio.to_thread(work, collection)
+    return await asked.slowly(lambda: work(collection), is_long=is_long)
 
 
-async def _read(asked: Asked, work: Callable[[Reader], T]) -> T:
+async def read(asked: Asked, work: Callable[[Reader], T]) -> T:
     def in_one_state(collection: Collection) -> T:
         with collection.reading() as reader:
             return work(reader)
 
-    return await _ask(asked, "reader", in_one_state)
+    return await ask(asked, "reader", in_one_state)
 
 
-def _numbered(
-    query: dict[str, str], found: Callable[[Reader], Any], page: Callable[[tuple[Any, ...], str | None], T]
-) -> Callable[[Reader], T]:
-    """A page of something that is made on the way: `after` is how many came before."""
-    limit = _limit(query)
-    start = whole_number(query.get("after"), name="after", default=0)
-
-    def work(reader: Reader) -> T:
-        shown = tuple(islice(found(reader), start, start + limit + 1))
-        return page(shown[:limit], str(start + limit) if len(shown) > limit else None)
-
-    return work
-
-
-def _limit(query: dict[str, str]) -> int:
+def page_limit(query: dict[str, str]) -> int:
     return whole_number(query.get("limit"), name="limit", default=50, least=1, most=_MOST)
 
 
-def _text(text: str | None) -> str:
+def text_of(text: str | None) -> str:
     """A text from outside that a database can hold."""
     if text is None:
         return ""
@@ -422,7 +281,7 @@ def _text(text: str | None) -> str:
 
 
 def _source(one: NewDocument, content: bytes) -> Source:
-    texts = {name: _text(getattr(one, name)) for name in ("name", "path", "title", "media_type", "source_time")}
+    texts = {name: text_of(getattr(one, name)) for name in ("name", "path", "title", "media_type", "source_time")}
     return Source(**texts, size=len(content))
 
 
@@ -440,26 +299,26 @@ def _content(one: NewDocument) -> bytes:
 
 
 _ID = Parameter(name="id", place="path", description="A collection's id or name.", example="press", required=True)
-_LIMIT = Parameter(name="limit", schema={"type": "integer", "minimum": 1, "maximum": _MOST}, example=50)
-_AFTER = Parameter(name="after", description="The `next` of the page before.")
+LIMIT_PARAMETER = Parameter(name="limit", schema={"type": "integer", "minimum": 1, "maximum": _MOST}, example=50)
+AFTER_PARAMETER = Parameter(name="after", description="The `next` of the page before.")
 _STATE = SyncState(revision=3, waiting=1, complete=2, partial=0, failed=0)
 _INFO = CollectionInfo(
-    id=_EXAMPLE_ID, name="press", base="urn:sameas:", ontology_id="https://example.org/company",
+    id=EXAMPLE_ID, name="press", base="urn:sameas:", ontology_id="https://example.org/company",
     ontology_version="sha256:0", created_at="2026-01-01T00:00:00.000000Z", revision=3, documents=2, entities=5,
     claims=7, role="owner",
 )  # fmt: skip
-_ENTITY = EntityInfo(
+EXAMPLE_ENTITY = EntityInfo(
     id="acme-d869c948213923d6", iri="urn:sameas:acme-d869c948213923d6", name="Acme", documents=2,
     types=("https://example.org/company#Company",),
 )  # fmt: skip
-_DECISION = Decision(
-    id=_EXAMPLE_ID, verdict="same", a=_ENTITY.id, b=_ENTITY.id, a_name="Acme", b_name="Acme Ltd", by="alice",
-    reason="one register entry", at="2026-01-01T00:00:00.000000Z",
+EXAMPLE_DECISION = Decision(
+    id=EXAMPLE_ID, verdict="same", a=EXAMPLE_ENTITY.id, b=EXAMPLE_ENTITY.id, a_name="Acme", b_name="Acme Ltd",
+    by="alice",    reason="one register entry", at="2026-01-01T00:00:00.000000Z",
 )  # fmt: skip
-_CHANGE = Change(revision=4, removed=())
+EXAMPLE_CHANGE = Change(revision=4, removed=())
 
 
-def _route(
+def endpoint(
     method: str,
     path: str,
     handle: Any,
@@ -485,12 +344,12 @@ def _route(
     )  # fmt: skip
 
 
-def _part(name: str, example: str) -> Parameter:
+def part_of_path(name: str, example: str) -> Parameter:
     return Parameter(name=name, place="path", example=example, required=True)
 
 
 ROUTES = (
-    _route(
+    endpoint(
         "POST",
         "",
         create,
@@ -503,7 +362,7 @@ ROUTES = (
         problems=(400, 404, 409, 413, 422),
         body_example={"name": "press", "ontologyId": "company"},
     ),
-    _route(
+    endpoint(
         "GET",
         "",
         list_collections,
@@ -511,11 +370,11 @@ ROUTES = (
         "The collections that the caller may read.",
         CollectionPage,
         CollectionPage(collections=(_INFO,)),
-        parameters=(_LIMIT, _AFTER),
+        parameters=(LIMIT_PARAMETER, AFTER_PARAMETER),
     ),
-    _route("GET", "/{id}", show, "getCollection", "A collection and how much is in it.", CollectionInfo, _INFO),
-    _route("DELETE", "/{id}", delete, "deleteCollection", "Remove a collection and all that is in it.", status=204),
-    _route(
+    endpoint("GET", "/{id}", show, "getCollection", "A collection and how much is in it.", CollectionInfo, _INFO),
+    endpoint("DELETE", "/{id}", delete, "deleteCollection", "Remove a collection and all that is in it.", status=204),
+    endpoint(
         "POST",
         "/{id}/documents",
         add_documents,
@@ -528,7 +387,7 @@ ROUTES = (
         problems=(400, 404, 413, 422),
         body_example={"documents": [{"name": "note.txt", "text": "Alice Stone works for Acme."}]},
     ),
-    _route(
+    endpoint(
         "GET",
         "/{id}/documents",
         list_documents,
@@ -538,21 +397,21 @@ ROUTES = (
         DocumentPage(documents=()),
         parameters=(
             Parameter(name="status", schema={"enum": ["waiting", "complete", "partial", "failed"]}),
-            _LIMIT,
-            _AFTER,
+            LIMIT_PARAMETER,
+            AFTER_PARAMETER,
         ),
     ),
-    _route(
+    endpoint(
         "DELETE",
         "/{id}/documents",
         remove_document,
         "removeDocument",
         "Take a name away; its document goes with the last one.",
         Change,
-        _CHANGE,
+        EXAMPLE_CHANGE,
         parameters=(Parameter(name="name", required=True, example="note.txt"),),
     ),
-    _route(
+    endpoint(
         "GET",
         "/{id}/documents/{digest}",
         get_document,
@@ -560,9 +419,9 @@ ROUTES = (
         "A document with all its names.",
         DocumentInfo,
         DocumentInfo(digest="sha256-0", iri="urn:sameas:document-sha256-0", status="complete", names=()),
-        parameters=(_part("digest", "sha256-0"),),
+        parameters=(part_of_path("digest", "sha256-0"),),
     ),
-    _route(
+    endpoint(
         "POST",
         "/{id}/retry",
         retry,
@@ -572,28 +431,8 @@ ROUTES = (
         Accepted(accepted=1, sync=_STATE),
         status=202,
     ),
-    _route("GET", "/{id}/sync", sync_state, "getSyncState", "How far the work is.", SyncState, _STATE),
-    _route(
-        "GET",
-        "/{id}/entities",
-        list_entities,
-        "listEntities",
-        "Things, or those with a name.",
-        EntityList,
-        EntityList(entities=(_ENTITY,)),
-        parameters=(Parameter(name="q", example="Acme"), Parameter(name="type"), _LIMIT, _AFTER),
-    ),
-    _route(
-        "GET",
-        "/{id}/entities/{entity}",
-        get_entity,
-        "getEntity",
-        "All that is known of one thing.",
-        EntityPage,
-        EntityPage(entity=_ENTITY, statements=(), mentioned_by=(), mentions=()),
-        parameters=(_part("entity", _ENTITY.id),),
-    ),
-    _route(
+    endpoint("GET", "/{id}/sync", sync_state, "getSyncState", "How far the work is.", SyncState, _STATE),
+    endpoint(
         "DELETE",
         "/{id}/entities/{entity}",
         erase_entity,
@@ -601,97 +440,12 @@ ROUTES = (
         "Erase a person or thing for good.",
         Erasure,
         Erasure(documents=2, claims=3, evidence=5),
-        parameters=(_part("entity", _ENTITY.id),),
+        parameters=(part_of_path("entity", EXAMPLE_ENTITY.id),),
         body=ErasureWish,
         body_example={"reason": "asked for"},
         problems=(400, 404, 409, 413, 422),
     ),
-    _route(
-        "GET",
-        "/{id}/statements",
-        list_statements,
-        "listStatements",
-        "Statements, each with its evidence.",
-        StatementPage,
-        StatementPage(statements=()),
-        parameters=(
-            Parameter(name="subject"),
-            Parameter(name="predicate"),
-            Parameter(name="object"),
-            Parameter(name="document"),
-            Parameter(name="evidence", schema={"type": "integer", "minimum": 0, "maximum": 1000}),
-            _LIMIT,
-            _AFTER,
-        ),
-    ),
-    _route(
-        "GET",
-        "/{id}/pairs",
-        list_pairs,
-        "listPairs",
-        "Things that may be one, likeliest first.",
-        PairPage,
-        PairPage(pairs=()),
-        parameters=(_LIMIT, _AFTER),
-    ),
-    _route(
-        "POST",
-        "/{id}/decisions",
-        decide,
-        "decide",
-        "Decide that two things are the same or different.",
-        Decision,
-        _DECISION,
-        status=201,
-        body=NewDecision,
-        problems=(400, 404, 409, 413, 422),
-        body_example={"verdict": "same", "a": _ENTITY.id, "b": "acme-ltd-0", "reason": "one register entry"},
-    ),
-    _route(
-        "GET",
-        "/{id}/decisions",
-        list_decisions,
-        "listDecisions",
-        "What was decided, newest first.",
-        DecisionPage,
-        DecisionPage(decisions=(_DECISION,)),
-        parameters=(Parameter(name="undone", schema={"type": "boolean"}), _LIMIT, _AFTER),
-    ),
-    _route(
-        "DELETE",
-        "/{id}/decisions/{decision}",
-        undo_decision,
-        "undoDecision",
-        "Take a decision back.",
-        Decision,
-        _DECISION,
-        parameters=(_part("decision", _EXAMPLE_ID),),
-    ),
-    _route(
-        "GET",
-        "/{id}/contradictions",
-        list_contradictions,
-        "listContradictions",
-        "What cannot all be true, with both sides.",
-        ContradictionPage,
-        ContradictionPage(contradictions=()),
-        parameters=(_LIMIT, _AFTER),
-    ),
-    _route(
-        "PUT",
-        "/{id}/known",
-        put_known,
-        "linkKnown",
-        "Link a list of known things, CSV or a graph.",
-        Change,
-        _CHANGE,
-        body={"type": "string"},
-        body_example="iri,name\nhttps://example.org/1,Acme\n",
-        problems=(400, 404, 413, 422),
-        body_media_types=("text/csv", "text/turtle", "application/octet-stream"),
-        parameters=(Parameter(name="name", required=True, example="companies.csv"),),
-    ),
-    _route(
+    endpoint(
         "GET",
         "/{id}/members",
         list_members,
@@ -700,29 +454,29 @@ ROUTES = (
         MemberList,
         MemberList(members=(MemberEntry(principal="alice", role="owner"),)),
     ),
-    _route(
+    endpoint(
         "PUT",
         "/{id}/members/{principal}",
         put_member,
         "putMember",
         "Give somebody a role.",
         status=204,
-        parameters=(_part("principal", "alice"),),
+        parameters=(part_of_path("principal", "alice"),),
         body=RoleGiven,
         body_example={"role": "reader"},
         problems=(400, 404, 413, 422),
     ),
-    _route(
+    endpoint(
         "DELETE",
         "/{id}/members/{principal}",
         remove_member,
         "removeMember",
         "Take a role away.",
         status=204,
-        parameters=(_part("principal", "alice"),),
+        parameters=(part_of_path("principal", "alice"),),
     ),
-    _route("GET", "/{id}/check", check, "checkCollection", "Look for damage.", Findings, Findings(findings=())),
-    _route(
+    endpoint("GET", "/{id}/check", check, "checkCollection", "Look for damage.", Findings, Findings(findings=())),
+    endpoint(
         "GET",
         "/{id}/export",
         export,

@@ -1,30 +1,98 @@
-"""What people who look after the service ask it: how a run went, what happens hour by hour, whether all is well.
+"""What those who look after the service ask it: health and metrics, how a run went, what happens hour by hour.
 
-Rule: nothing is changed here. Counts and timelines are those of the caller's own space; what concerns the whole
-deployment (its settings, records that expired) is for its operators.
+Rule: nothing is changed here. Live says that the process answers, ready tries each dependency by its name; neither
+needs a credential, and neither tells more than names and the kinds of errors. Counts and timelines are those of the
+caller's own space; what concerns the whole deployment (its settings, records that expired) is for its operators.
 """
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from time import perf_counter
 from typing import Any, Literal
 
 import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from sameas.extraction.runs.library import RunNotFoundError
 from sameas.llm.ledger import UsageRow
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
-from sameas.server.http.routes.health import check_dependencies
-from sameas.server.http.routes.runs import KEY_PARAMETER, find_run
-from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Counted
-from sameas.server.runs.replay_advice import Advice, advise
+from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of, whole_number
+from sameas.server.http.routes.runs import KEY_PARAMETER, find_run, is_large
+from sameas.server.runs.hourly_counts import HOUR, KEPT_DAYS, WHOLE, Advice, Counted, advise
 from sameas.server.runs.timelines import Happening, Saved, StageSpan, Timeline, read_timeline
-from sameas.server.schemas import Answer
+from sameas.server.schemas import Answer, Health
+from sameas.server.service import Service
 from sameas.server.tenants.access import OPERATOR
+from sameas.server.tenants.ontologies import SHARED
+
+
+async def live(asked: Asked) -> ASGIApp:
+    return json_reply(Health(status="ok"))
+
+
+async def ready(asked: Asked) -> ASGIApp:
+    service = asked.service
+    if service.stopping:
+        return json_reply(Health(status="stopping"), status=503)
+    found = {name: said for name, (said, _) in (await check_dependencies(service)).items()}
+    is_ready = all(said == "ok" for said in found.values())
+    health = Health(status="ok" if is_ready else "failing", dependencies=found)
+    return json_reply(health, status=200 if is_ready else 503)
+
+
+async def metrics(asked: Asked) -> ASGIApp:
+    with suppress(TimeoutError):
+        # Circuits that are shared are asked for; the rest is told all the same.
+        await asyncio.wait_for(asked.service.look_at_models(), _WITHIN)
+    data = await asyncio.to_thread(generate_latest, asked.service.registry)
+    return Response(data, media_type=CONTENT_TYPE_LATEST)
+
+
+async def check_dependencies(service: Service) -> dict[str, tuple[str, float]]:
+    """What each dependency said by its name, and after how many seconds."""
+    checks: dict[str, Awaitable[object]] = {
+        "store": service.do(service.engine.read("sameas.health", "ready", namespace="client")),
+        "home": asyncio.to_thread(_write, str(service.settings.home)),
+    }
+    if service.settings.database:
+        checks["database"] = asyncio.to_thread(_look_up, service)
+    found = {}
+    for name, check in checks.items():
+        began = perf_counter()
+        found[name] = await _tried(check), perf_counter() - began
+    return found
+
+
+async def _tried(check: Awaitable[object]) -> str:
+    try:
+        await asyncio.wait_for(check, _WITHIN)
+    except TimeoutError:
+        return "no answer in time"
+    except Exception as error:
+        # The message of a driver can hold addresses and passwords.
+        return type(error).__name__
+    return "ok"
+
+
+def _look_up(service: Service) -> None:
+    with suppress(RunNotFoundError):
+        service.runs(SHARED).find("0" * 64)
+
+
+def _write(folder: str) -> None:
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"ready")
+
+
+_OK = {"status": "ok", "dependencies": {"store": "ok", "home": "ok"}}
+
 
 _MOST_HOURS = KEPT_DAYS * 24
 _WITHIN = 2.0
@@ -81,7 +149,7 @@ async def get_timeline(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     run = await find_run(asked)
     journal = asked.service.runs(asked.caller.space).at(run.key).journal_path
-    return json_reply(await asyncio.to_thread(read_timeline, run.metadata, journal))
+    return json_reply(await asked.slowly(lambda: read_timeline(run.metadata, journal), is_long=is_large(run)))
 
 
 async def get_counts(asked: Asked) -> ASGIApp:
@@ -208,5 +276,42 @@ ROUTES = (
         summary="How the service stands: every dependency, limiters and circuits, and for operators the settings.",
         replies={200: Reply(description="How it stands.", schema=SystemReport, example=_example(_SYSTEM))},
         problems=(400,),
+    ),
+    Route(
+        method="GET",
+        path="/health/live",
+        handle=live,
+        name="live",
+        tag="operations",
+        summary="The process answers.",
+        replies={200: Reply(description="It does.", schema=Health, example={"status": "ok", "dependencies": {}})},
+        public=True,
+    ),
+    Route(
+        method="GET",
+        path="/health/ready",
+        handle=ready,
+        name="ready",
+        tag="operations",
+        summary="Everything that the service needs answers, by name.",
+        replies={
+            200: Reply(description="Everything does.", schema=Health, example=_OK),
+            503: Reply(
+                description="Something does not, or the service is being stopped.",
+                schema=Health,
+                example={"status": "failing", "dependencies": {"store": "StoreUnavailable", "home": "ok"}},
+            ),
+        },
+        public=True,
+    ),
+    Route(
+        method="GET",
+        path="/metrics",
+        handle=metrics,
+        name="metrics",
+        tag="operations",
+        summary="Metrics for Prometheus.",
+        replies={200: Reply(description="The metrics.", media_types=("text/plain",), example="sameas_calls_total 1\n")},
+        public=True,
     ),
 )

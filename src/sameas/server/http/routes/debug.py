@@ -15,8 +15,7 @@ from sameas.extraction.text.chunking import iter_chunks
 from sameas.extraction.text.document import normalized_pieces
 from sameas.once.record import State
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of
 from sameas.server.http.routes.extract import decode_request
 from sameas.server.problems import Problem
 from sameas.server.runs.preparation import Prepared
@@ -75,7 +74,7 @@ async def _estimate(service: Service, prepared: Prepared, *, is_known: bool) -> 
         "characters": len(text),
         "extractor": prepared.extractor.name,
     }
-    found = None if is_known else await service.runner.estimate(prepared)
+    found = None if is_known else await service.preparer.estimate(prepared)
     if found is not None:
         return Estimate(
             **known,

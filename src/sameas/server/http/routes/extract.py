@@ -29,12 +29,10 @@ from sameas.once.rollout import Mode
 from sameas.server.bodies import Note, read_body
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.logs import ExtractionLog, asked_for
 from sameas.server.problems import Problem
-from sameas.server.runs.answers import Done, KeptAnswer, computed_at_of
-from sameas.server.runs.client_keys import CLIENT_SCOPE, run_tag
-from sameas.server.runs.extraction_log import ExtractionLog, asked_for
+from sameas.server.runs.answers import CLIENT_SCOPE, Done, KeptAnswer, computed_at_of, replayed, run_tag
 from sameas.server.runs.preparation import Prepared
-from sameas.server.runs.runner import log_request, replayed
 from sameas.server.schemas import NO_PARAMS, ExtractAnswer, ExtractRequest, RunAccepted, SentRequest
 from sameas.server.service import Service
 from sameas.server.tenants.access import Caller
@@ -287,7 +285,7 @@ class Extract:
     ) -> tuple[bytes, bool]:
         # Another principal's key is another key, whatever its characters.
         own, runner = f"{caller.principal.digest}:{key}", self._service.runner
-        log = log_request(prepared, caller.audit)
+        log = ExtractionLog.of(prepared, caller.audit)
 
         async def work(_: object) -> bytes:
             # Here, and not before: a key whose answer stands is answered in one round trip.

@@ -21,10 +21,9 @@ from sameas.once.observe import Removed
 from sameas.once.store import Query, Selection
 from sameas.ontology.errors import OntologyError
 from sameas.server.http import examples
-from sameas.server.http.replies import flag, json_reply, query_of
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import Asked, Parameter, Reply, Route, flag, json_reply, query_of
+from sameas.server.logs import log_invalidation
 from sameas.server.problems import Problem, not_found
-from sameas.server.runs.extraction_log import log_invalidation
 from sameas.server.schemas import (
     ONTOLOGY_ID,
     Invalidated,

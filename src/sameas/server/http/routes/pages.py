@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sameas.pages.files import DOCS, INDEX, POLICY, File, files
-from sameas.server.http.replies import problem_reply
+from sameas.server.http.route import problem_reply
 from sameas.server.problems import not_found
 
 _HEADERS = {

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from itertools import islice
-from typing import Any, get_args
+from typing import IO, Any, get_args
 
 import msgspec
 from starlette.responses import Response
@@ -21,22 +21,32 @@ from starlette.types import ASGIApp
 from sameas.extraction.outputs import FORMATS, MEDIA_TYPES, OutputFormat
 from sameas.extraction.runs.library import Run, RunNotFoundError
 from sameas.extraction.runs.metadata import RunMetadata, RunStatus, seconds_of
-from sameas.extraction.runs.page import run_page
-from sameas.extraction.runs.view import Version, reviewed_graph, shown_metadata, view_of
+from sameas.extraction.runs.view import Version, reviewed_graph, run_page, shown_metadata, view_of
 from sameas.extraction.runs.work import completed, hit
-from sameas.extraction.text.document_source import DocumentSource
+from sameas.extraction.text.document import DocumentSource
 from sameas.server.http import examples
-from sameas.server.http.replies import PAGE_HEADERS, json_reply, query_of, time_of, whole_number
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import (
+    PAGE_HEADERS,
+    Asked,
+    Parameter,
+    Reply,
+    Route,
+    file_reply,
+    json_reply,
+    query_of,
+    time_of,
+    whole_number,
+)
 from sameas.server.problems import Problem, not_found
 from sameas.server.schemas import CancelAnswer, RunPage, ShownRun, is_run_key
-from sameas.server.streams.lines import Line, line_of_event
-from sameas.server.streams.sse import MEDIA_TYPE as EVENT_STREAM
-from sameas.server.streams.sse import EventStream
+from sameas.server.streams.lines import MEDIA_TYPE as EVENT_STREAM
+from sameas.server.streams.lines import EventStream, Line, line_of_event
 
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 PAGE = "html"
 _LISTED = 100
+# Bytes of a run's files that are read and written in a moment.
+_LARGE = 1 << 20
 _KEY_START = re.compile(r"(?:sha256-)?[0-9a-f]{8,64}")
 _TODO = "list the runs to see their keys"
 # What a client may call a format besides its own media type.
@@ -68,7 +78,9 @@ async def list_runs(asked: Asked) -> ASGIApp:
     ontology_id = await _ontology_id(asked, query.get("ontologyId"))
     newest = _within(runs.newest(status=status, ontology=ontology_id, after=after), query)
     # One more than is shown says whether there is a next page.
-    found = await asyncio.to_thread(lambda: list(islice(newest, limit + 1)))
+    # What is narrowed down may have to look at every run.
+    is_narrowed = not query.keys().isdisjoint(("document", "from", "before", "status", "ontologyId"))
+    found = await asked.slowly(lambda: list(islice(newest, limit + 1)), is_long=is_narrowed)
     page, more = found[:limit], found[limit - 1].idempotency_key if len(found) > limit else None
     names = {one: await ontology_names(asked, one) for one in {metadata.ontology_id for metadata in page}}
     return json_reply(RunPage(runs=tuple(_shown(one, names[one.ontology_id]) for one in page), next=more))
@@ -100,20 +112,23 @@ async def get_graph(asked: Asked) -> ASGIApp:
     if run.metadata.is_under_way:
         raise Problem(409, "run-under-way", "the run has not ended yet; listen to its events", retry_after=1.0)
     if is_page:
-        page = await asyncio.to_thread(lambda: run_page(view_of(run, version)))
+        page = await asked.slowly(lambda: run_page(view_of(run, version)), is_long=is_large(run))
         return Response(page, media_type="text/html", headers=PAGE_HEADERS)
     service = asked.service.workspaces.get(asked.caller.space)
     name = query.get("document", "")
     sources = (DocumentSource.of_name(name),) if name else ()
-    if version != "found":
-        reviewed = (await asyncio.to_thread(reviewed_graph, run, version)).graph
-        data = await asyncio.to_thread(service.render, run, to, sources=sources, reviewed=reviewed)
-        return Response(data, media_type=MEDIA_TYPES[to], headers={"Vary": "Accept", "Cache-Control": "no-store"})
-    data = await asyncio.to_thread(service.render, run, to, sources=sources)
-    parts = (run.metadata.digest(), to, run.metadata.started_at, name)
-    tag = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]
-    headers = {"ETag": f'"{tag}"', "Vary": "Accept"}
-    return Response(data, media_type=MEDIA_TYPES[to], headers=headers)
+
+    def write(file: IO[bytes]) -> None:
+        reviewed = None if version == "found" else reviewed_graph(run, version).graph
+        service.write(run, file, to=to, sources=sources, reviewed=reviewed)
+
+    headers = {"Vary": "Accept"}
+    if version == "found":
+        parts = (run.metadata.digest(), to, run.metadata.started_at, name)
+        headers["ETag"] = f'"{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]}"'
+    else:
+        headers["Cache-Control"] = "no-store"
+    return await file_reply(asked, write, media_type=MEDIA_TYPES[to], headers=headers, is_long=is_large(run))
 
 
 async def get_events(asked: Asked) -> ASGIApp:
@@ -158,6 +173,11 @@ async def delete_run(asked: Asked) -> ASGIApp:
         raise not_found(f"run {key}", todo=_TODO)
     service.audit(asked.caller, "run-removed", key=key)
     return Response(status_code=204)
+
+
+def is_large(run: Run) -> bool:
+    """Whether a graph takes more than a moment to be read and written."""
+    return sum(file.size for file in run.metadata.files.values()) > _LARGE
 
 
 async def find_run(asked: Asked) -> Run:

@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from sameas.identity.scope import ScopeError
-from sameas.server.http.replies import json_reply, query_of
-from sameas.server.http.route import Asked, Reply, Route
+from sameas.server.http.route import Asked, Reply, Route, json_reply, query_of
 from sameas.server.problems import Problem
 from sameas.server.schemas import Answer, Schema
 from sameas.server.tenants.web_sessions import set_cookie

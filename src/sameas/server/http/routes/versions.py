@@ -19,13 +19,12 @@ from sameas.extraction.runs.service import ExtractionService
 from sameas.ontology.differences import TermChange
 from sameas.ontology.outline import ClassOutline, Outline
 from sameas.server.http import examples
-from sameas.server.http.replies import JSON, json_reply, query_of
-from sameas.server.http.route import Asked, Parameter, Reply, Route
+from sameas.server.http.route import JSON, Asked, Parameter, Reply, Route, json_reply, query_of
 from sameas.server.http.routes.ontologies import MEDIA_TYPES, check_media_type, owner_of, spaces_of
 from sameas.server.problems import Problem, not_found
 from sameas.server.schemas import Answer, OntologyEntry, is_ontology_id
-from sameas.server.tenants.descriptions import Described
 from sameas.server.tenants.ontologies import Registered
+from sameas.server.tenants.ontology_files import Described
 from sameas.server.tenants.workspaces import tenant_of
 
 # Of results that are shown one by one.
@@ -108,7 +107,7 @@ async def list_versions(asked: Asked) -> ASGIApp:
     if found.file is None:
         former = await service.do(service.ontologies.former(found.tenant).list(entry.id))
     runs = service.runs(asked.caller.space)
-    held = await asyncio.to_thread(_held, runs, entry.id)
+    held = await asked.slowly(lambda: _held(runs, entry.id), is_long=True)
     present = _version(entry, None, held)
     seen = {entry.version}
     versions = [present]

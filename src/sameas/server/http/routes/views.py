@@ -25,16 +25,14 @@ from sameas.extraction.runs.review import (
     Wish,
     check_wish,
 )
-from sameas.extraction.runs.review_examples import examples_of_run
-from sameas.extraction.runs.view import RunView, view_of
+from sameas.extraction.runs.view import RunView, examples_of_run, view_of
 from sameas.extraction.text.inputs.errors import DocumentError
 from sameas.extraction.text.inputs.reader import SUPPORTED, read_bytes
 from sameas.identity.key import normalize_text
 from sameas.ontology.index import OntologyIndex
 from sameas.server.http import examples
-from sameas.server.http.replies import json_reply, query_of
-from sameas.server.http.route import Asked, Parameter, Reply, Route
-from sameas.server.http.routes.runs import KEY_PARAMETER, find_run, ontology_names, version_of, waiting_run
+from sameas.server.http.route import Asked, Parameter, Reply, Route, json_reply, query_of
+from sameas.server.http.routes.runs import KEY_PARAMETER, find_run, is_large, ontology_names, version_of, waiting_run
 from sameas.server.problems import Problem
 from sameas.server.schemas import Answer, is_run_key
 
@@ -64,7 +62,7 @@ async def get_view(asked: Asked) -> ASGIApp:
     if waiting is not None:
         return json_reply(await _pending(asked))
     run = await find_run(asked)
-    view = await asyncio.to_thread(view_of, run, version)
+    view = await asked.slowly(lambda: view_of(run, version), is_long=is_large(run))
     names = await ontology_names(asked, run.metadata.ontology_id)
     return json_reply(_named(view, names), headers={"Cache-Control": "no-store"})
 
@@ -75,7 +73,7 @@ async def add_decision(asked: Asked) -> ASGIApp:
     run = await find_run(asked)
     if run.metadata.is_under_way:
         raise Problem(409, "run-under-way", "the run has not ended yet; review it then", retry_after=1.0)
-    decision, view = await asyncio.to_thread(_decide, run, wish, asked.caller.actor)
+    decision, view = await asked.slowly(lambda: _decide(run, wish, asked.caller.actor), is_long=is_large(run))
     asked.service.audit(asked.caller, "run-reviewed", key=run.key, action=wish.action, decision=decision.id)
     names = await ontology_names(asked, run.metadata.ontology_id)
     return json_reply(DecisionAnswer(decision=decision, view=_named(view, names)), status=201)
@@ -84,7 +82,7 @@ async def add_decision(asked: Asked) -> ASGIApp:
 async def get_examples(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     run = await find_run(asked)
-    data = await asyncio.to_thread(examples_of_run, run)
+    data = await asked.slowly(lambda: examples_of_run(run), is_long=is_large(run))
     headers = {"Content-Disposition": 'attachment; filename="examples.jsonl"', "X-Content-Type-Options": "nosniff"}
     return Response(data, media_type="application/x-ndjson", headers=headers)
 
@@ -97,7 +95,7 @@ async def read_document(asked: Asked) -> ASGIApp:
             400, "parameter-missing", "the parameter name is needed: the name of the file, such as report.pdf"
         )
     try:
-        document = await asyncio.to_thread(read_bytes, asked.body, name=name)
+        document = await asked.slowly(lambda: read_bytes(asked.body, name=name), is_long=True)
     except DocumentError as error:
         raise Problem(422, "document-unreadable", str(error)) from error
     text = normalize_text(document.text)
