@@ -1,5 +1,5 @@
-"""`sameas collection`: many documents, one graph: create, list, show, rm, check, and what else belongs to one; and
-`sameas same`, `different` and `pairs`: what people decide of things that may be one.
+"""`sameas collection`: many documents, one graph: create, list, show, rm, check, and what else belongs to one;
+`same`, `different` and `pairs` are what people decide of things that may be one.
 """
 
 from __future__ import annotations

@@ -17,14 +17,6 @@ from sameas.collections import Collection
 from sameas.collections.model import Change, Decision, EntityInfo, EntityPage, Statement
 from sameas.collections.views import Neighbourhood, Reader, around
 from sameas.ontology.outline import ClassOutline, Outline, outline_of
-from sameas.server.collection_schemas import (
-    ContradictionPage,
-    DecisionPage,
-    EntityList,
-    NewDecision,
-    PairPage,
-    StatementPage,
-)
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route, flag, json_reply, query_of, whole_number
 from sameas.server.http.routes.collections import (
@@ -44,6 +36,14 @@ from sameas.server.http.routes.collections import (
     text_of,
 )
 from sameas.server.problems import Problem
+from sameas.server.schemas import (
+    ContradictionPage,
+    DecisionPage,
+    EntityList,
+    NewDecision,
+    PairPage,
+    StatementPage,
+)
 
 _BEGINNING = 4
 _MOST_OPENED = 20
