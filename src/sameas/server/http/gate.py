@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameas.identity.ids import format_traceparent
+from sameas.identity.normalize import continuing
 from sameas.server.bodies import ClientGone, Note
 from sameas.server.logs import RequestLog
 from sameas.server.metrics import ServiceMetrics
@@ -71,8 +72,7 @@ class Telemetry:
                 trace.format_span_id(span.get_span_context().span_id),
                 sampled=span.get_span_context().trace_flags.sampled,
             )
-            others = [pair for pair in scope["headers"] if pair[0] != b"traceparent"]
-            note.headers = scope["headers"] = [*others, (b"traceparent", own.encode())]
+            note.headers = scope["headers"] = continuing(scope["headers"], own)
             yield
             span.update_name(f"{name} {note.route}".strip())
             span.set_attribute("http.route", note.route)
