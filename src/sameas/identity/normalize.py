@@ -41,7 +41,6 @@ __all__ = [
     "TASK_HEADER",
     "Credentials",
     "Starts",
-    "continuing",
     "credentials",
     "current_scope",
     "has_key",
@@ -239,12 +238,6 @@ def has_key(headers: Mapping[str, Any]) -> bool:
 def idempotency_key_header(asgi_scope: Mapping[str, Any]) -> tuple[bytes, ...]:
     """The raw values of Idempotency-Key, each time it was sent."""
     return tuple([value for name, value in asgi_scope["headers"] if name == b"idempotency-key"])
-
-
-def continuing(headers: Iterable[tuple[bytes, bytes]], traceparent: str) -> list[tuple[bytes, bytes]]:
-    """The headers of a request that goes on from this place in its trace, whatever they said of it."""
-    others = [pair for pair in headers if pair[0] != b"traceparent"]
-    return [*others, (b"traceparent", traceparent.encode("ascii"))]
 
 
 def credentials(asgi_scope: Mapping[str, Any]) -> Credentials | None:

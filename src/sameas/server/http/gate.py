@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameas.identity.ids import format_traceparent
-from sameas.identity.normalize import continuing
 from sameas.server.bodies import ClientGone, Note
 from sameas.server.logs import RequestLog
 from sameas.server.metrics import ServiceMetrics
@@ -72,7 +72,9 @@ class Telemetry:
                 trace.format_span_id(span.get_span_context().span_id),
                 sampled=span.get_span_context().trace_flags.sampled,
             )
-            note.headers = scope["headers"] = continuing(scope["headers"], own)
+            headers = MutableHeaders(raw=[*scope["headers"]])
+            headers["traceparent"] = own
+            note.headers = scope["headers"] = headers.raw
             yield
             span.update_name(f"{name} {note.route}".strip())
             span.set_attribute("http.route", note.route)
