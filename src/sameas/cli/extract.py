@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from sameas.cli.delivery import Delivery, emit
 from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, explain, worst
-from sameas.cli.extract_options import build_parser
+from sameas.cli.extract_options import ModelOptions, build_parser, check_options
 from sameas.cli.extractors import choose_extractor, with_spacy
-from sameas.cli.model_options import ModelOptions, check_options
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
@@ -86,7 +85,7 @@ def run(arguments: Sequence[str]) -> ExitCode:
     if given.examples is not None:
         if given.extractor in ("lexicon", "reader"):
             raise CliError("--examples needs the learned extractor", todo="Leave --extractor out", code=ExitCode.USAGE)
-        from sameas.cli.models import model_from
+        from sameas.cli.extractors import model_from
 
         model = model_from(given.examples, ontology=loaded, settings=settings, quiet=given.quiet)
     extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model, default=settings.extractor)
@@ -155,7 +154,7 @@ def _run_with_model(
 ) -> ExitCode:
     """The command with `--model`: an estimate, or an extraction with accounts."""
     from sameas.cli.prompted import examples_from, open_model_path
-    from sameas.cli.spending import print_estimates, print_spending
+    from sameas.cli.summary import print_estimates, print_spending
     from sameas.llm.lingering import LingeringCalls
 
     options = ModelOptions.of(given)
