@@ -22,7 +22,7 @@ from sameas.cli.extractors import choose_extractor, with_spacy
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
-from sameas.cli.summary import Reuse, Row, print_report, print_summary
+from sameas.cli.summary import Reuse, Row, print_reasons, print_report, print_summary
 from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.outputs import DEFAULT_BASE
@@ -136,6 +136,7 @@ def _run_elsewhere(
     rows = asyncio.run(until_terminated(work()))
     if not given.quiet:
         print_summary(rows)
+        print_reasons(rows)
     return worst([row.code for row in rows])
 
 

@@ -67,6 +67,14 @@ def print_report(report: ShapeReport, name: str) -> None:
         print(f"{name}: {result.severity}: {result.focus} {result.path}{value}: {result.message}", file=sys.stderr)
 
 
+def print_reasons(rows: Sequence[Row]) -> None:
+    """Why runs that others did are not whole; what a run says while it goes on is heard by those who did it."""
+    for row in rows:
+        if row.extraction is not None and row.extraction.metadata.status != "complete":
+            for message in sorted({error.message for error in row.extraction.metadata.errors}):
+                print(f"{row.name}: {message}", file=sys.stderr)
+
+
 def print_summary(rows: Sequence[Row]) -> None:
     """Print the table and what there is to note."""
     cells = []

@@ -24,6 +24,13 @@ T = TypeVar("T")
 # "CEO of the Year" is an honour; the year is no thing that has a CEO.
 _OF_THE_YEAR = re.compile(r"\bof\s+the\s+(?:year|month|week|day|decade|century|season)\Z", re.IGNORECASE)
 _LONGEST_LEAD = 20
+# What begins a sentence with a capital and says that something is over names nothing.
+_NO_NAME = re.compile(
+    r"(?:l['\u2019]|la\s+|el\s+|the\s+|de[rn]\s+|die\s+)?(?:former|formerly|previous|erstwhile|ehemalige\w*|frühere\w*|vormalige\w*"
+    r"|ancien(?:ne)?s?|antigu[oa]s?|allegedly|reportedly|apparently|perhaps|maybe|possibly|probably|vermutlich|angeblich"
+    r"|wahrscheinlich|offenbar|vielleicht|apparemment|peut-être|probablement|supuestamente|quizás?|probablemente|ojalá)",
+    re.IGNORECASE,
+)
 _UNTRUE = re.compile("|".join(stance_words.UNTRUE), re.IGNORECASE)
 
 
@@ -48,7 +55,7 @@ class Guard:
         for mention in offered:
             placed = _placed(chunk.text, mention)
             code = "not_in_text" if placed is None else self._fault(placed)
-            if not mention.text.strip() or _is_an_honour(chunk.text, mention):
+            if not mention.text.strip() or _NO_NAME.fullmatch(mention.text) or _is_an_honour(chunk.text, mention):
                 code = "empty_name"
             if placed is None or code is not None:
                 end = min(max(mention.end, 0), len(chunk.text))
@@ -111,7 +118,7 @@ class Guard:
         subject, target = self._end(chunk, claim.subject, ends), self._end(chunk, claim.object, ends)
         if subject is None or target is None:
             return "unresolved_end"
-        if subject.span == target.span:
+        if subject.span == target.span or self._swallows(claim.predicate, subject, target):
             return "self_relation"
         claim = msgspec.structs.replace(claim, subject=subject, object=target)
         if subject.kind == "literal":
@@ -122,6 +129,18 @@ class Guard:
         if verdict is Verdict.NO:
             return self._blame(claim)
         return self._stance(chunk, claim) or (claim.turned() if verdict is Verdict.WRONG_DIRECTION else claim)
+
+    def _swallows(self, predicate: str, subject: Mention, target: Mention) -> bool:
+        """Whether one end is a whole clause: the other end's name with words of the property."""
+        known = self._index.properties[predicate]
+        for one, other in ((subject.text, target.text), (target.text, subject.text)):
+            rest = one.replace(other, " ") if len(other) < len(one) else one
+            if rest != one and any(
+                re.search(rf"\b{re.escape(label.value)}\b", rest, re.IGNORECASE)
+                for label in (*known.labels, *known.alt_labels)
+            ):
+                return target.datatype != XSD + "boolean"
+        return False
 
     def _stance(self, chunk: Chunk, claim: Claim) -> Stance:
         known = self._index.properties[claim.predicate]

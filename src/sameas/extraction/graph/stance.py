@@ -43,7 +43,7 @@ _BACK = re.compile(r"\A(?:\s+\w+){0,3}\s+zurück\b", re.IGNORECASE)
 # "wird Bolt kaufen" is a plan, "wird von Anna geleitet" is so.
 _BECOMES = re.compile(r"\bw(?:ird|erden)\b(?!.*\b(?:von|vom|durch)\b)", re.IGNORECASE)
 _INFINITIVE = re.compile(
-    r"\A(?:\s+\w+){0,3}\s+(?!\w*ge)(?!\w*(?:ieben|treten|liehen|halten|boten)\b)[a-zäöüß]+e[rl]?n\W*\Z"
+    r"\A(?:\s+\w+){0,3}\s+(?!\w*ge\w\w)(?!\w*(?:ieben|treten|liehen|halten|boten)\b)[a-zäöüß]+e[rl]?n\W*\Z"
 )
 _OF_THE_PAST = re.compile(
     r"\b(?:former|previous|formerly|früher|ehemalig|ancien|anterior|antigu[oa]|dismissed)", re.IGNORECASE
@@ -94,11 +94,11 @@ _DENIED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _DOUBTED_BEFORE = re.compile(
-    r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls|wenn|sofern|angenommen)\b[^;]*\Z"
+    r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls(?!\s+(?:in|into|under|to|within|on|from|short|for)\b)|wenn|sofern|angenommen)\b[^;]*\Z"
     r"|\b(?:legend|myth|fiction|in\s+(?:the|a|his|her)\s+(?:film|movie|novel|book|story|series|play|game)(?!\s+(?:industry|business|market|sector)))\b[^;]*\Z"
     r"|^\W*(?:had|were|should|did|does|do)\s+(?:the\s+)?\Z"
-    r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim\w*|alleg\w+|believ\w+|think\w*|thought"
-    r"|speculat\w+|suspect\w*|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
+    r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim(?!ants?\b)\w*|alleg\w+|believ\w+|think\w*|thought"
+    r"|speculat\w+|suspect(?:ed|s\s+that)|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
     r"|(?-i:may)|might|should|will|plan(?:s|ned|ning)?|wish\w*|want\w*|propos\w+|predict\w*|forecast\w*|vielleicht"
     r"|angeblich|ob)\b[^;]*\Z"
     r"|\b(?:according\s+to|laut|selon|según)\s+"
@@ -110,13 +110,15 @@ _OVER_BEFORE = re.compile(
     r"\b(?:replac(?:es?|ed|ing)|succeed(?:s|ed|ing)|(?:took|takes|taking)\s+over\s+from|oust(?:s|ed|ing)|löste|ersetzte?"
     r"|remplac\w+|reemplaz\w+|sustituy\w+)\s+(?:the\s+|den\s+|die\s+|le\s+|la\s+|a\s+)?\Z"
     r"|\b(?:former|erstwhile|one-?time|ehemalige\w*|vormalige\w*|ancien(?:ne)?|antigu[oa])\s+(?:[\w-]+\s+){1,4}"
-    r"(?:of|at|for|von|der|des|de|du|del)\s+(?:the\s+)?\Z"
+    r"(?:(?:of|at|for|von|der|des|de|du|del)\s+(?:the\s+)?|d['\u2019])\Z"
     r"|^\W*(?:until|till|up\s+to|bis|jusqu'(?:en|à|au)|hasta)\b"
     r"|^\W*(?:before|prior\s+to|vor|avant|antes\s+de)\s+[^,;]{1,60},\s*(?:the|its|their|his|her|der|die|das|le|la|el)\b",
     re.IGNORECASE,
 )
 _TAKEN_BACK = re.compile(
-    r"\bis\s+(?:false|untrue|wrong|not\s+true)\b|\bwas\s+(?:false|denied|untrue)\b|\bfell\s+through\b", re.IGNORECASE
+    r"\b(?:is|are|was|were|proved|turned\s+out)\s+(?:to\s+be\s+)?(?:false|untrue|wrong|not\s+true|denied|unfounded|baseless)\b"
+    r"|\bfell\s+through\b",
+    re.IGNORECASE,
 )
 _DOUBTED_AFTER = re.compile(
     r"\b(?:allegedly|reportedly|supposedly|rumou?r\w*|unless|angeblich)\b|\b(?:only\s+)?if\b|,\s*perhaps\b|\bis\s+unlikely\b",
@@ -142,9 +144,38 @@ _COMPARED = re.compile(
     r"|(?:menos|más)\s+que)\b|\A\s*than\b",
     re.IGNORECASE,
 )
+_LESS_THAN = re.compile(r"\b(?:(?:fewer|less)\s+than|weniger\s+als|moins\s+de|menos\s+de)\s+\Z", re.IGNORECASE)
 _COMPARED_WITH = re.compile(
     r"\b(?:(?:fewer|less|more)\s+(?:[\w-]+\s+){0,2}than|\w{3,}er\s+than|(?:weniger|mehr)\s+als|(?:moins|plus)\s+qu[e']|(?:menos|más)\s+que)"
     r"\s+(?:the\s+|der\s+|die\s+|das\s+|le\s+|la\s+|el\s+)?\Z",
+    re.IGNORECASE,
+)
+# "Anna, whose brother Otto founded Acme": the clause speaks of Otto.
+_OF_A_RELATIVE = re.compile(
+    r"\A,?\s*(?:whose|deren|dessen|dont\s+(?:le|la|l['\u2019])|cuy[oa])\s*"
+    r"(?:(?!(?:is|are|was|were|has|had|in|of|ist|sind|war|hat|est|sont|fut|a|es|fue|era|está)\b)[^\W\d_A-Z][\w-]*\s+){1,2}[^\W\d_a-z]"
+)
+# "former chief executive Anna of Acme"; "the former minister Anna founded Acme" is another matter.
+_FORMER_TITLE = re.compile(
+    r"\b(?:former|erstwhile|one-?time|previous|then|late|ehemalige\w*|frühere\w*|vormalige\w*|ancien(?:ne)?|antigu[oa])\s+"
+    r"(?:[\w-]+\s+){1,4}\Z",
+    re.IGNORECASE,
+)
+_TITLE_OF = re.compile(r"\A,?\s+(?:of|at|from|von|der|des|de|du|del|d['\u2019])\b", re.IGNORECASE)
+# "moved its seat from Leeds to York": Leeds is where it was.
+_MOVED_FROM = re.compile(
+    r"\b(?:mov(?:es|ed|ing)|relocat\w+|transferr?\w*|shift\w*|switch\w*|verleg\w*|zog|zieht|verlager\w*|déplac\w+|déménag\w+"
+    r"|trasl\w+|mud\w+)\b.*\b(?:from|von|aus|de|depuis|desde)\s+\Z",
+    re.IGNORECASE,
+)
+_MOVED_TO = re.compile(r"\A\s+(?:to|nach|in|à|a|vers|hacia)\s", re.IGNORECASE)
+_ALMOST_DID = re.compile(
+    r"\b(?:almost|nearly|beinahe|um\s+ein\s+haar|presque|casi)\s+(?!all\b|every|entirely|exclusively|always|\d)",
+    re.IGNORECASE,
+)
+_CAME_TO_NOTHING = re.compile(
+    r"\b(?:but|then|before|aber|doch|mais|pero)\b[^.;]*\b(?:fell\s+through|(?:was|were)\s+(?:called\s+off|blocked|abandoned)"
+    r"|collapsed|withdr[ae]w\w*|rescinded|cancelled|came\s+to\s+nothing|never\s+(?:happened|came)|platzte|scheiterte|échoué|fracasó)\b",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[?？؟]\W*\Z")
@@ -230,15 +261,24 @@ def claim_stance(
         lead, inner = text[sentence.start : first.start], text[first.end : last.start]
     trail = text[last.end : sentence.end]
     if (
-        (_COMPARED.match(trail) if is_value else _COMPARED_WITH.search(inner))
+        (_COMPARED.match(trail) or _LESS_THAN.search(inner) if is_value else _COMPARED_WITH.search(inner))
         or (_IN_ANOTHERS_CLAUSE.search(lead) and _MAIN_VERB.match(inner))
         or (_TAIL_OF_ASIDE.search(lead) and _VERB_AFTER_ASIDE.match(inner))
+        or _OF_A_RELATIVE.search(_ASIDE.sub(" ", inner))
+        or (not is_value and _ALMOST_DID.search(inner))
         or _QUESTION.search(text[sentence.start : sentence.end])
     ):
         return "hedged"
+    if _CAME_TO_NOTHING.search(trail):
+        return "negated"
+    said = inner
     own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word)
+    if own and _is_an_honour(text[sentence.start : sentence.end], own):
+        return "hedged"
     if (
-        (_FOLLOWED.search(lead) and _IN_OFFICE.match(inner))
+        (_FORMER_TITLE.search(lead) and _TITLE_OF.match(inner))
+        or (_MOVED_FROM.search(inner) and _MOVED_TO.match(trail))
+        or (_FOLLOWED.search(lead) and _IN_OFFICE.match(inner))
         or (_BEFORE_SOMEBODY.search(lead) and (lead.rstrip().endswith(("war", "hatte")) or _WAS.match(inner)))
         or (_STEPPED.search(inner) and _BACK.match(trail))
     ):
@@ -249,13 +289,23 @@ def claim_stance(
     if own:
         inner = re.sub(rf"\b((?:{own})\s+(?:\w+\s+){{0,2}})former\s", r"\1", inner, flags=re.IGNORECASE)
         inner = re.sub(rf"\b(?:{own})\b", " ", inner, flags=re.IGNORECASE)
-    # What begins the sentence of the later end governs it, too.
-    governing = inner if first.start < sentence.start else lead
-    stance = stance_of(_last_clause(governing), inner, _first_clause(trail))
+    stance = stance_of(_last_clause(lead), inner, _first_clause(trail))
+    if not stance and first.start < sentence.start:
+        # What begins the sentence of the later end governs it, too; the words of a question stand at its very start.
+        clause = _last_clause(inner)
+        governed = _before(clause if said.startswith(clause) else f"and {clause}")
+        stance = "" if governed == "no_longer" else governed
     # A former name is one: a property of the past speaks of what is over.
     if stance == "no_longer" and own and _OF_THE_PAST.search(own):
         return ""
     return "" if is_value and stance == "no_longer" and not _NO_LONGER.search(inner) else stance
+
+
+def _is_an_honour(sentence: str, own: str) -> bool:
+    """Whether a property's words are said of the year alone: "was named CEO of the Year"."""
+    honour = rf"\b(?:{own})\s+of\s+the\s+(?:year|month|week|decade|century|season)\b"
+    rest, count = re.subn(honour, " ", sentence, flags=re.IGNORECASE)
+    return count > 0 and re.search(rf"\b(?:{own})\b", rest, re.IGNORECASE) is None
 
 
 def _last_verb(inner: str) -> str:

@@ -39,6 +39,7 @@ OVER_BEFORE = (
     r"\bpredecessor\s+of\b[^;]*\Z",
 )
 OVER_AFTER = (
+    r"\A,?\s*(?:(?:has|had)\s+(?:since\s+)?been|was|is)\s+(?:replaced|succeeded|dismissed|fired|ousted|sacked)\b",
     (
         r"\A(?:\s+(?:has|had|have|then|later|now))*\s+(?:ma(?:de|kes|king)\s+way|gave\s+way|given\s+way|yielded)\b|\A\s+(?:hat|hatte)\b[^,;]*\bPlatz\s+gemacht"
         r"|\A\s+macht\w*\b[^,;]*\bPlatz\b|\A\s+(?:a|avait)\s+(?:laissé|cédé)\b|\A\s+(?:laisse|cède)\b|\A\s+cedió\b"
@@ -46,7 +47,13 @@ OVER_AFTER = (
     r"\bhas\s+since\s+(?:moved|left|closed|died|retired|resigned)\b|\bbefore\s+(?:moving|leaving|resigning|retiring)\b",
     r"\A(?:\s+\w+){0,4}\s+(?:entlassen|zurückgetreten|abberufen|abgesetzt|ausgeschieden)\b",
 )
+_WRONGLY = (
+    r"\b(?:wrongly|falsely|mistakenly|erroneously|incorrectly"
+    r"|fälschlich\w*|irrtümlich\w*|zu\s+unrecht|à\s+tort|erróneamente|por\s+error)\b"
+)
 NEGATED_BETWEEN = (
+    _WRONGLY,
+    r"\b(?:lack(?:s|ed|ing)|ha(?:s|ve|d)\s+yet\s+to|(?:a|ont|avait)\s+failli)\b",
     (
         r"\b(?:nowhere|far\s+from|anything\s+but|everywhere\s+but(?=\s)|call(?:s|ed)\s+off|walk(?:s|ed)\s+away"
         r"|(?:blocked|prevented|barred|banned|kept)\s+from|rul(?:es|ed|ing)\s+out|(?:lost|missed)\s+(?:the|its|a)\s+chance"
@@ -60,13 +67,27 @@ NEGATED_BETWEEN = (
     r"\b(?:tampoco|falso|nieg\w+|negó|desm(?:ien|int)\w+|renunci\w+|rechaz\w+)\b",
 )
 NEGATED_BEFORE = (
+    rf"{_WRONGLY}[^;]*\Z",
     r"^\W*(?:under\s+no|at\s+no|in\s+no|by\s+no|never|nobody|no\s+one)\b[^,;]*\Z|^\W*far\s+from\b[^;]*\Z",
     r"\b(?:instead\s+of|rather\s+than|anstelle\s+von|statt|au\s+lieu\s+de|en\s+lugar\s+de|en\s+vez\s+de)\s+\Z",
     r"\b(?:nicht|kein\w*|falsch|unwahr|erfunden|bestr(?:eitet|itt\w*)|dementier\w+)\b[^;]*\bdass\b[^;]*\Z",
     r"\b(?:il\s+est\s+faux|faux\s+que|es\s+falso|no\s+(?:es|hay)\s)[^;]*\Z|^\W*ni\s+[^,;]*\Z",
 )
-NEGATED_AFTER = (r"\A(?:\s+(?!und\b|aber\b|sondern\b|war\b|ist\b|sind\b)\w+){0,3}\s+(?:nicht|nie|niemals)\b",)
+NEGATED_AFTER = (
+    rf"\A[^;]*,\s*{_WRONGLY}",
+    (
+        r"\A(?:\s+(?:ist|war|a|ha|has|had|have|was|were|finally))*\s+(?:gescheitert|geplatzt|scheiterte|platzte|échoué|fracas(?:ó|ado)|collapsed|failed"
+        r"|fell\s+through|blocked|called\s+off|abandoned|cancelled)\b"
+    ),
+    r"\A(?:\s+(?!und\b|aber\b|sondern\b|war\b|ist\b|sind\b)\w+){0,3}\s+(?:nicht|nie|niemals)\b",
+)
 HEDGED_BETWEEN = (
+    r"\b(?:is|are|was|were)\s+(?:still\s+)?(?:looking|searching)\s+for\s+an?\b",
+    (
+        r"\b(?:sera|seront|aura|auront|fera|feront|deviendra|deviendront|pourra|pourront|devra|devront|emploiera|emploieront"
+        r"|dirigera|comptera|ouvrira)\b"
+    ),
+    r"\b(?:was|were|is|are)\s+to\s+(?!the\b|an?\b|its\b|date\b|their\b|his\b|her\b)",
     (
         r"\b(?:it\s+(?:is|was)\s+said|seem(?:s|ed)?|tipped|poised|mull(?:s|ed|ing)|eyeing|weigh(?:s|ing)\s+(?:a|an|up|whether)"
         r"|(?:some|people|sources|they)\s+say)\b"
@@ -85,6 +106,11 @@ HEDGED_BETWEEN = (
     ),
 )
 HEDGED_BEFORE = (
+    (
+        r"^\W*(?:an?|one|some|several|many)\s+(?!\w*\s*(?:spokes|statement|court|judge|press))(?:[\w-]+\s+){1,3}(?:wrote|writes?|said|says?|posted"
+        r"|tweeted|argue[sd]?|insist(?:s|ed)?|suggest(?:s|ed)?)\s+(?:that\s+)?[^;]*\Z"
+    ),
+    r"^\W*(?:as\s+a\s+joke|jokingly|in\s+jest|zum\s+spaß|pour\s+rire|en\s+broma|ojalá)\b",
     r"\bin\s+th(?:is|at)\s+(?:film|movie|novel|book|story|series|play|tale)\b[^;]*\Z",
     r"\b(?:(?:some|sources|people|they|insiders|critics|reports?)\s+(?:say|claim|suggest)|it\s+(?:is|was)\s+said)\b[^;]*\Z",
     r"\b(?:provided|providing)\s+(?:that\s+)?\Z|^\W*(?:has|have|is|are|was|can|could|will)\s+(?:the\s+)?\Z",
@@ -111,6 +137,7 @@ HEDGED_BEFORE = (
     ),
 )
 HEDGED_AFTER = (
+    r"\A[^,;]*\b(?:worden|gewesen)?\s*(?:wäre|hätte)n?\W*\Z",
     r"\bor\s+so\s+it\b|\b(?:critics|sources|some|people|insiders|observers)\s+(?:say|said|allege\w*|claim\w*|suggest\w*)\b",
     r"\bit\s+(?:is|was)\s+(?:said|claimed|alleged|rumou?red)\b|\bsubject\s+to\s+\w*\s*(?:approval|consent)\b|\bthe\s+joke\s+went\b",
     r"\b(?:hieß|heißt)\s+es\b|\bdem\s+vernehmen\s+nach\b|\bparaît-il\b|\bal\s+parecer\b",

@@ -103,3 +103,25 @@ def test_words_of_the_text_are_never_orders() -> None:
     )
     checked = GUARD.claims(chunk, [Claim(alice, "http://evil/owns", acme, Span(0, 9))], mentions=[alice, acme])
     assert [refused.code for refused in checked.rejected] == ["unknown_relation"]
+
+
+@pytest.mark.parametrize("said", ["Former", "L'ancienne", "Ehemaliger", "Vermutlich", "Ojalá", "Reportedly"])
+def test_a_word_of_stance_with_a_capital_is_no_name(said: str) -> None:
+    text = f"{said} Alice founded Acme."
+    offered = Mention(0, len(said), said, types=(EX + "Person",))
+    checked = GUARD.mentions(Chunk(0, 0, len(text), text), [offered])
+    assert (checked.kept, [one.code for one in checked.rejected]) == ((), ["empty_name"])
+
+
+@pytest.mark.parametrize(("said", "codes"), [("Alice works for Acme", ["self_relation"]), ("Alice and Sons", [])])
+def test_an_end_that_swallows_the_other_and_the_verb_is_refused(said: str, codes: list[str]) -> None:
+    text = f'"{said}" it says of Alice.'
+    whole = Mention(1, 1 + len(said), said, types=(EX + "Company",))
+    alice = Mention(len(text) - 6, len(text) - 1, "Alice", types=(EX + "Person",))
+    checked = GUARD.claims(
+        Chunk(0, 0, len(text), text),
+        [Claim(alice, EX + "worksFor", whole, Span(0, len(text)))],
+        mentions=[alice, whole],
+    )
+    assert [one.code for one in checked.rejected] == codes
+    assert len(checked.kept) == 1 - len(codes)

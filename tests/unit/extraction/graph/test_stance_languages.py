@@ -16,6 +16,28 @@ LABELS = (
 )  # fmt: skip
 TAKEN_BACK = {
     "en": """
+Hale Textiles lacks a headquarters in Leeds.
+Hale Textiles has yet to acquire Mora Foods.
+Hale Textiles almost acquired Mora Foods.
+Hale Textiles nearly bought Mora Foods.
+Hale Textiles was to acquire Mora Foods.
+Hale Textiles acquired Mora Foods, but the deal fell through.
+Hale Textiles bought Mora Foods, then withdrew.
+Hale Textiles is said, wrongly, to have acquired Mora Foods.
+Hale Textiles is wrongly called the firm that acquired Mora Foods.
+Hale Textiles acquired Mora Foods, a blogger wrote, wrongly.
+A blogger wrote that Hale Textiles acquired Mora Foods.
+Some rivals say that Hale Textiles acquired Mora Foods.
+As a joke, the chairman said that Hale Textiles acquired Mora Foods.
+Reports of Hale Textiles acquiring Mora Foods are untrue.
+Stories that Hale Textiles acquired Mora Foods proved to be unfounded.
+Hale Textiles is looking for a CEO after Tom Reed.
+Former chief executive Tom Reed of Hale Textiles wrote a book.
+The CEO of Hale Textiles, Tom Reed, has been replaced.
+Hale Textiles moved its headquarters from Leeds to York.
+Tom Reed, whose brother Karl Moor founded Hale Textiles, lives in York.
+Tom Reed of Hale Textiles was named CEO of the Year.
+Tom Reed as CEO of Hale Textiles has made way for Karl Moor.
 Hale Textiles isn't headquartered in Leeds.
 Hale Textiles is hardly headquartered in Leeds.
 Contrary to reports, Hale Textiles is headquartered nowhere near Leeds.
@@ -134,6 +156,10 @@ Hale Textiles is larger than Mora Foods.
 Instead of Hale Textiles, Kestrel acquired Mora Foods.
 """,
     "de": """
+Hale Textiles hätte Mora Foods beinahe gekauft.
+Hale Textiles verlegte den Sitz von Leeds nach York.
+Die Übernahme von Hale Textiles durch Mora Foods ist gescheitert.
+Zu Unrecht heißt es, dass Hale Textiles Mora Foods kaufte.
 Hale Textiles hat seinen Sitz nicht in Leeds.
 Hale Textiles hat keinen Sitz in Leeds.
 Hale Textiles hat Mora Foods nicht gekauft.
@@ -195,6 +221,10 @@ Der Roman erzählt, wie Hale Textiles Mora Foods kaufte.
 Der Sage nach hatte Hale Textiles seinen Sitz in Leeds.
 """,
     "fr": """
+Hale Textiles a failli racheter Mora Foods.
+Hale Textiles a déplacé son siège de Leeds à York.
+L'ancienne directrice d'Hale Textiles, Tom Reed, écrit.
+Hale Textiles aura son siège à Leeds.
 Hale Textiles n'a pas son siège à Leeds.
 Hale Textiles n'a jamais acheté Mora Foods.
 Hale Textiles n'a pas racheté Mora Foods.
@@ -250,6 +280,10 @@ Le film raconte comment Hale Textiles a racheté Mora Foods.
 Selon la légende, Hale Textiles avait son siège à Leeds.
 """,
     "es": """
+Hale Textiles casi compró Mora Foods.
+Hale Textiles trasladó su sede de Leeds a York.
+Por error se dijo que Hale Textiles compró Mora Foods.
+Ojalá Hale Textiles compre Mora Foods.
 Hale Textiles no tiene su sede en Leeds.
 Hale Textiles nunca compró Mora Foods.
 Hale Textiles no ha comprado Mora Foods.
@@ -311,6 +345,20 @@ Según la leyenda, Hale Textiles tenía su sede en Leeds.
 }
 STATED = {
     "en": """
+Hale Textiles, whose founder is Ines Moor, is headquartered in Leeds.
+Hale Textiles, whose headquarters are in York, was taken over by Mora Foods.
+Hale Textiles makes cloth. The CEO of the firm is now Tom Reed.
+Hale Textiles makes cloth. The claimant was Tom Reed, in case they ring.
+Hale Textiles makes cloth. The firm, which is in Leeds, thrives.
+Hale Textiles makes cloth for monks, and has bought Mora Foods.
+Hale Textiles makes cloth. It falls into the hands of Tom Reed.
+Tom Reed, whose brother is a baker, is CEO of Hale Textiles.
+Former minister Tom Reed is CEO of Hale Textiles.
+The former minister Tom Reed became CEO of Hale Textiles.
+Hale Textiles moved to Leeds, where it is headquartered.
+Tom Reed, CEO of Hale Textiles, was named CEO of the Year.
+A spokesman said that Hale Textiles acquired Mora Foods.
+Hale Textiles acquired Mora Foods, and a week later the weather collapsed.
 Hale Textiles is headquartered in Leeds.
 Hale Textiles is now headquartered in Leeds, not in York.
 Hale Textiles, which never made a profit, is headquartered in Leeds.
@@ -346,6 +394,7 @@ The novelist Tom Reed is CEO of Hale Textiles.
 Hale Textiles was the first to acquire Mora Foods.
 """,
     "de": """
+Hale Textiles zog aus York nach Leeds.
 Hale Textiles hat seinen Sitz in Leeds.
 Hale Textiles kaufte Mora Foods im Jahr 2019.
 Hale Textiles, früher Hale Wolle, hat seinen Sitz in Leeds.
@@ -358,6 +407,8 @@ Hale Textiles wurde von Tom Reed geleitet.
 Hale Textiles hat Mora Foods gekauft, nicht Kestrel.
 """,
     "fr": """
+Hale Textiles, dont le siège est à Rumilly, a racheté Mora Foods.
+Hale Textiles a racheté Mora Foods à York.
 Hale Textiles a son siège à Leeds.
 Hale Textiles a racheté Mora Foods en 2019.
 Hale Textiles, autrefois une filature, a son siège à Leeds.
@@ -371,6 +422,7 @@ La série Hale Textiles est l'adaptation de la série Mora Foods.
 Le Hale Textiles, ancien cinéma, se trouve à Leeds.
 """,
     "es": """
+Hale Textiles compró Mora Foods en la ciudad de York.
 Hale Textiles tiene su sede en Leeds.
 Hale Textiles compró Mora Foods en 2019.
 Desde 2019 Hale Textiles tiene su sede en Leeds.
