@@ -298,7 +298,7 @@ def _by_language(words: list[tuple[str, int]]) -> dict[str, list[_Cue]]:
     return found
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=1_024)
 def _meanings(word: str) -> tuple[tuple[str, Kind], ...]:
     found = _TABLE.get(word, ())
     for length in _LENGTHS:
