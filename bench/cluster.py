@@ -11,6 +11,7 @@ that the same texts take in one process subtracted.
 """
 
 import asyncio
+import http.client
 import itertools
 import json
 import os
@@ -21,7 +22,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -104,7 +105,6 @@ def cost_of_a_run(count: int = 300) -> None:
 def many(documents: int) -> None:
     """Small documents with 30 % duplicates: calls equal the distinct ones; how long the API takes meanwhile."""
     distinct = documents * 7 // 10
-    asked = [sentence(number % distinct) for number in range(documents)]
     with ExitStack() as stack:
         machines = Machines(stack, workers=2, broker="rabbitmq", settings={"SAMEAS_MAX_RUNS": "16", **_LEASE})
         machines.model.rescript(ORACLE)
@@ -114,48 +114,75 @@ def many(documents: int) -> None:
         for process in (one for worker in machines.workers for one in _tree(worker.pid)):
             process.nice(process.nice() + _YIELDS)
         calls_before = len(machines.model.calls)
-        took: list[float] = []
-        keys: set[str] = set()
-        lock = threading.Lock()
-        queue = iter(asked)
-
-        def client(number: int) -> None:
-            node = machines.nodes[number % len(machines.nodes)]
-            while True:
-                with lock:
-                    text = next(queue, None)
-                if text is None:
-                    return
-                body = {"text": text, "ontologyId": "company", "extractionParams": {"extractor": "model"}}
-                began = time.perf_counter()
-                status, said = node.ask("POST", "/api/v1/extract", body, headers={"Prefer": "respond-async"})
-                took.append(time.perf_counter() - began)
-                assert status in (200, 202), said
-                with lock:
-                    keys.add(said["idempotencyKey"])
-
         began = time.monotonic()
-        clients = [threading.Thread(target=client, args=(number,)) for number in range(4)]
-        for thread in clients:
-            thread.start()
+        # In a process of their own: the model's server is in this one.
+        clients = stack.enter_context(
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "bench.cluster",
+                    "clients",
+                    *(node.url for node in machines.nodes),
+                    str(documents),
+                ],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        stack.callback(clients.kill)
         most = 0
-        while any(thread.is_alive() for thread in clients):
+        while clients.poll() is None:
             most = max(most, _waiting(machines))
             time.sleep(1.0)
         accepted_after = time.monotonic() - began
+        assert clients.stdout is not None
+        p99, median, keys = json.loads(clients.stdout.read())
         while _waiting(machines):
             time.sleep(1.0)
         seconds = time.monotonic() - began
         calls = len(machines.model.calls) - calls_before
-    p99 = statistics.quantiles(took, n=100)[98]
     print(
-        f"{documents} documents, {distinct} of them distinct: {len(keys)} runs, {calls} model calls "
+        f"{documents} documents, {distinct} of them distinct: {keys} runs, {calls} model calls "
         f"({2 * distinct} are two for each); accepted in {accepted_after:.0f} s, done in {seconds:.0f} s"
     )
     print(
-        f"API while the queue is full: p99 {1000 * p99:.0f} ms (150), median {1000 * statistics.median(took):.0f} ms; at most "
+        f"API while the queue is full: p99 {1000 * p99:.0f} ms (150), median {1000 * median:.0f} ms; at most "
         f"{most} runs waited"
     )
+
+
+def _accept(urls: Sequence[str], documents: int) -> None:
+    """Clients of the nodes: send the documents, and print how long answers took and how many keys there were."""
+    distinct = documents * 7 // 10
+    queue = iter([sentence(number % distinct) for number in range(documents)])
+    took: list[float] = []
+    keys: set[str] = set()
+    lock = threading.Lock()
+
+    def client(url: str) -> None:
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60.0)
+        while True:
+            with lock:
+                text = next(queue, None)
+            if text is None:
+                return
+            body = {"text": text, "ontologyId": "company", "extractionParams": {"extractor": "model"}}
+            headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
+            began = time.perf_counter()
+            connection.request("POST", "/api/v1/extract", json.dumps(body), headers)
+            reply = connection.getresponse()
+            said = json.loads(reply.read())
+            with lock:
+                took.append(time.perf_counter() - began)
+                keys.add(said["idempotencyKey"])
+
+    threads = [threading.Thread(target=client, args=(url,)) for url in (*urls, *urls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(json.dumps((statistics.quantiles(took, n=100)[98], statistics.median(took), len(keys))))
 
 
 def _waiting(machines: Machines) -> int:
@@ -282,5 +309,7 @@ def _alone(texts: list[str]) -> float:
         return asyncio.run(work(Path(home)))
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "clients":
+    _accept(sys.argv[2:-1], int(sys.argv[-1]))
+elif __name__ == "__main__":
     asyncio.run(_press(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])))

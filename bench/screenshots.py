@@ -66,8 +66,8 @@ def pages(demo: Demo) -> dict[str, Shot]:
     return {
         "studio": Shot("#/", "textarea"),
         "studio-live": Shot(demo.live, "mark"),
-        "studio-run": Shot(f"#/studio/{run}?s=r:3", ".canvas[data-settled]"),
-        "studio-run-dark": Shot(f"#/studio/{run}?s=r:3", ".canvas[data-settled]", scheme="dark"),
+        "studio-run": Shot(f"#/studio/{run}", ".canvas[data-settled]", _choose_fact),
+        "studio-run-dark": Shot(f"#/studio/{run}", ".canvas[data-settled]", _choose_fact, scheme="dark"),
         "studio-graph": Shot(f"#/studio/{run}", ".canvas[data-settled]", _enlarge),
         "studio-review": Shot(f"#/studio/{run}?tab=review", ".canvas[data-settled]"),
         "compare": Shot(f"#/compare?left={run}&right={demo.other}", ".difference"),
@@ -89,6 +89,12 @@ def pages(demo: Demo) -> dict[str, Shot]:
         "sign-in": Shot(demo.door, ".signin"),
         "api": Shot("docs", ".opblock"),
     }
+
+
+def _choose_fact(page: Page) -> None:
+    page.get_by_role("tab", name="Relations").click()
+    page.locator("[data-relation]", has_text="Hélène Aubert studied at").first.click()
+    page.mouse.move(640, 130)
 
 
 def _enlarge(page: Page) -> None:

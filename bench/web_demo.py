@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sameas.once.call_builder import identity_of
 from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import About, ClaimRequest, Identity
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.server.runs.hourly_counts import HOUR, HourlyCounts
 from sameas.server.runs.models import ModelWish
 from sameas.tenancy import open_tables

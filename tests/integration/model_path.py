@@ -19,8 +19,8 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import Model, open_model
 from sameas.llm.prices import Price
+from sameas.llm.supervisor import Backoff
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout
-from sameas.llm.tries import Backoff
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.policy import Policy
 from sameas.ontology.index import OntologyIndex

@@ -1,11 +1,14 @@
-"""ARCHITECTURE.md follows five ways through the house: each function it names is entered, in the order it is named."""
+"""ARCHITECTURE.md follows five ways through the house, each function named is entered, in that order; and the tree is
+as it says.
+"""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.ways import WAYS
+from bench.rooms import shared_names
+from tests.ways import SOURCE, WAYS
 
 PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
 _STEP = re.compile(r"^\d+\. `([\w/]+\.py):([\w.]+)`", re.MULTILINE)
@@ -49,3 +52,7 @@ def test_every_package_is_in_the_picture() -> None:
     page = PAGE.read_text("utf-8")
     packages = {path.parent.name for path in (PAGE.parent / "src" / "sameas").glob("*/__init__.py")}
     assert not {name for name in packages if not re.search(rf"\b{name}\b", page)}
+
+
+def test_no_two_classes_of_a_package_share_a_name() -> None:
+    assert shared_names(sorted(SOURCE.rglob("*.py"))) == []

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from contextlib import ExitStack
 
 import pytest
@@ -17,9 +18,9 @@ from sameas.objects import open_objects
 from sameas.once.record import State
 from tests.integration.model_path import ORACLE, document, sentence
 from tests.servers.cluster import ApiNode, WorkerNode
-from tests.servers.model_script import held
+from tests.servers.model_script import held, status
 from tests.servers.program import program_or_skip
-from tests.storm.cluster_storm import ClusterStorm, Machines
+from tests.storm.cluster_storm import ClusterStorm, Machines, marker
 from tests.unit.server.house import TURTLE
 
 WITHIN = 60.0
@@ -293,27 +294,36 @@ def test_a_folder_is_read_by_workers_and_again_only_what_is_missing(machines, no
     folder = tmp_path / "inbox"
     folder.mkdir()
     for number in range(12):
-        # Equal files cost once.
-        (folder / f"{number}.txt").write_text(sentence(200 + number % 8) + " Corpus.")
+        (folder / f"{number}.txt").write_text(sentence(200 + number % 8))
     (tmp_path / "company.ttl").write_bytes(TURTLE)
     environment = {**nodes[0].environment(), "SAMEAS_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-m", "sameas.cli", "extract", str(folder), "-o", str(tmp_path / "company.ttl")]
     command += ["--workers", "celery", "--model", "tiny", "--out", str(tmp_path / "out")]
 
-    def run(*more):
-        return subprocess.run(
-            [*command, *more], env=environment, capture_output=True, text=True, timeout=WITHIN, check=False
-        )
+    def run():
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WITHIN, check=False)
 
+    # One that fails costs the others nothing; it is named with its reason, and the next time it alone is done.
+    (folder / "poison.txt").write_text(sentence(250))
+    machines.model.rescript(
+        lambda call: status(400, message="no such thing") if "Person250" in call.user else ORACLE(call)
+    )
     before = len(machines.model.calls)
-    done = run()
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("complete") + done.stderr.count("replayed") >= 12
-    assert len(list((tmp_path / "out").iterdir())) == 12
-    assert len(machines.model.calls) - before == 2 * 8
-    again = run()
-    assert again.returncode == 0, again.stderr
-    assert len(machines.model.calls) - before == 2 * 8
+    failed = run()
+    assert failed.returncode != 0
+    assert failed.stderr.count("complete") + failed.stderr.count("replayed") >= 12
+    why = [line for line in failed.stderr.splitlines() if "poison.txt: " in line and "no such thing" in line]
+    assert len(why) == 1, failed.stderr
+    # Equal files cost once.
+    asked = Counter(marker(call)[1] for call in machines.model.calls[before:])
+    assert {count for person, count in asked.items() if person != "250"} == {2}
+    assert len(asked) == 8 + 1
+    machines.model.rescript(ORACLE)
+    before = len(machines.model.calls)
+    mended = run()
+    assert mended.returncode == 0, mended.stderr
+    assert len(list((tmp_path / "out").iterdir())) == 13
+    assert {marker(call)[1] for call in machines.model.calls[before:]} == {"250"}
 
 
 def test_a_collection_is_filled_by_workers(machines, nodes, tmp_path):
@@ -358,7 +368,11 @@ def test_a_worker_that_is_told_to_stop_hands_over_what_it_cannot_finish(machines
 
 
 def test_a_message_whose_run_finds_no_objects_is_put_back_and_taken_again(machines, nodes):
-    objects = machines.proxies[-1]
+    is_put_back_and_taken_again(machines)
+
+
+def is_put_back_and_taken_again(machines):
+    objects, nodes = machines.proxies[-1], machines.nodes
     for worker in machines.workers:
         worker.kill()
     text = sentence(78) + " Put back."
@@ -393,7 +407,7 @@ def test_a_short_storm_loses_and_doubles_nothing(machines, nodes):
 
 def test_redis_is_a_broker_too():
     with ExitStack() as stack:
-        machines = Machines(stack, workers=1, broker="redis", settings={})
+        machines = Machines(stack, workers=1, broker="redis", settings={}, with_proxies=True)
         one, other = machines.nodes
         assert one.ask("POST", "/api/v1/extract", request(document(2)))[1]["status"] == "complete"
         assert other.ask("POST", "/api/v1/extract", request(document(2)))[1]["cacheHit"]
@@ -401,6 +415,8 @@ def test_redis_is_a_broker_too():
         report = storm.run()
         assert report.is_clean, report
         assert report.answered == 20
+        machines.model.rescript(ORACLE)
+        is_put_back_and_taken_again(machines)
 
 
 def test_a_broker_without_a_place_for_objects_is_refused_with_what_to_set():

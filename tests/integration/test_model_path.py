@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from sameas.cli.errors import ExitCode
-from sameas.cli.spending import print_spending
-from sameas.cli.summary import Row
+from sameas.cli.summary import Row, print_spending
 from sameas.extraction.events.events import (
     CacheHit,
     ChunkCompleted,

@@ -125,7 +125,7 @@ WORKS = (
     "sameas.extraction.extractors.reader.extractor",
     "sameas.extraction.extractors.prompted.addressing",
     "sameas.extraction.extractors.prompted.assertion",
-    "sameas.extraction.extractors.prompted.locating",
+    "sameas.extraction.extractors.prompted.reading",
     "sameas.extraction.extractors.prompted.reading",
     "sameas.extraction.extractors.prompted.running",
     "sameas.llm.adapters",

@@ -16,7 +16,7 @@ from lxml import etree
 from msgspec.structs import replace
 
 from sameas.extraction.extractors.prompted import PromptSettings
-from sameas.extraction.extractors.prompted.prompt import fence
+from sameas.extraction.extractors.prompted.questions import fence
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.outputs import OutputContext, OutputFormat, render
 from sameas.extraction.runs.service import Extraction

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from sameas.identity.normalize import normalize_context
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.server.streams import admissions
 from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import TenantDirectory, open_tables

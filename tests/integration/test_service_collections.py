@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from sameas.client import AsyncClient, Client, ServiceError
-from sameas.client.folder_sync import Look
+from sameas.client.collection_calls import Look
 from sameas.collections.sync import FolderError
 from sameas.once.errors import OutcomeUnknown, StoreUnavailable
 from sameas.server.runs.day_accounts import Spent

@@ -7,7 +7,7 @@ import pytest
 
 from sameas.once.call_builder import identity_of
 from sameas.once.record import ClaimRequest
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.tenancy.directory import open_tables
 from tests.integration.test_service_tenants import _enrol
 from tests.unit.server.house import REQUEST, TURTLE, running, settings_for

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from sameas.identity.normalize import normalize_context
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.unit.server.house import SLOW, TEXT, TURTLE, WITHIN, Hold, running, settings_for

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import parse_address
+from sameas.llm.limiter import AccountLimiters
 from sameas.llm.redis_account import RedisAccount
 from sameas.server.runs import models
 from sameas.server.runs.preparation import TimeLimits

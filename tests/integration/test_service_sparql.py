@@ -1,17 +1,21 @@
 """The SPARQL protocol of a collection, as rdflib and SPARQLWrapper speak it; and what it does not give away."""
 
 import json
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import httpx
 import pytest
 import rdflib
 from rdflib.plugins.stores.sparqlstore import SPARQLStore
 from SPARQLWrapper import JSON, POST, SPARQLWrapper
 
 from sameas.client import Client
+from sameas.questions.query_text import read_query
+from sameas.server.http.routes import questions
 from tests.unit.server.house import running
 
 ONTOLOGY = b"""@prefix : <https://example.org/company#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -127,6 +131,19 @@ def test_updates_in_a_form_and_other_bodies_are_refused(service: Any, endpoint: 
     assert service.client.post(endpoint, data={"update": "CLEAR ALL"}).status_code == 403
     assert service.client.post(endpoint, json={"query": NAMES}).status_code == 415
     assert service.client.get(endpoint, params={"query": NAMES}, headers={"Accept": "image/png"}).status_code == 406
+
+
+def test_a_long_query_is_not_looked_at_where_everybody_is_served(endpoint: str, monkeypatch: Any) -> None:
+    threads: list[str] = []
+
+    def read(text: str) -> Any:
+        threads.append(threading.current_thread().name)
+        return read_query(text)
+
+    monkeypatch.setattr(questions, "read_query", read)
+    answer = httpx.post(endpoint, data={"query": NAMES})
+    assert (answer.status_code, len(threads)) == (200, 1)
+    assert threads[0].startswith("sameas-serving")
 
 
 def test_things_are_found_and_connected(service: Any) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from sameas.identity.normalize import normalize_context
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.server.tenants.access import OPERATOR
 from sameas.settings import SettingsError
 from sameas.tenancy.api_keys import ApiKeys

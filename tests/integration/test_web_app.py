@@ -10,7 +10,7 @@ from threading import Event, Semaphore
 import httpx
 import pytest
 
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from tests.integration.model_path import ORACLE, document
 from tests.servers.browser import is_too_wide, open_browser, open_page, violations
 from tests.servers.model_script import Step
@@ -857,6 +857,19 @@ def test_tabs_of_a_browser_tell_runs_apart(browser, service):
             page.wait_for_function("title => document.title === title", arg=title)
 
 
+def test_details_of_an_entity_show_what_fits_the_filters_and_count_the_rest(browser, service):
+    key = extract(service)
+    acme = entity(service, key, "Acme GmbH")["id"]
+    with open_page(browser, show(service, key, min="0.75", s=f"e:{acme}", tab="selection")) as page:
+        details = page.get_by_role("article", name="Acme GmbH")
+        details.get_by_text("1 more does not fit the filters.").wait_for()
+        assert details.locator("[data-relation]").all_inner_texts()[0].startswith("Acme GmbH founder Anna Stone")
+        assert details.locator("[data-relation]").count() == 1
+        page.get_by_label("Least confidence").fill("0")
+        page.wait_for_function("() => document.querySelectorAll('.details [data-relation]').length === 2")
+        assert details.get_by_text("not fit the filters").count() == 0
+
+
 def test_controls_of_one_row_are_equally_high(browser, service):
     key = extract(service)
     rows = {
@@ -932,13 +945,13 @@ def test_names_that_are_one_long_word_do_not_widen_a_page(browser, service):
     pages = {
         f"#/studio/{key}?min=0": "mark",
         f"#/runs/{key}/timeline": ".stage-table",
-        "#/runs": "tbody tr",
+        "#/runs": ".table-frame tbody tr",
         f"#/keys/record?key={'k' * 220}": ".record-words",
-        "#/ontologies": "tbody tr",
+        "#/ontologies": ".table-frame tbody tr",
         f"#/ontologies/one?id={ontology}": ".stats",
         f"#/compare?left={key}&right={key}": ".summary",
         "#/collections": ".collection-card",
-        f"#/collections/{made}": "tbody tr",
+        f"#/collections/{made}": ".table-frame tbody tr",
         f"#/collections/{made}/graph": ".things li",
     }
     with open_page(browser, service.url) as page:

@@ -16,8 +16,8 @@ import pytest
 from sameas.cli.prompted import examples_from
 from sameas.identity.normalize import normalize_context
 from sameas.ontology.load import load_ontology
-from sameas.server.authentication import open_entry
-from sameas.server.tenants.web_sessions import COOKIE
+from sameas.server.app import open_entry
+from sameas.server.tenants.access import COOKIE
 from sameas.tenancy.api_keys import ApiKeys
 from sameas.tenancy.directory import TenantDirectory, open_tables
 from tests.integration.test_service_processes import SERVERS, SLOW_REQUEST, _answers, _until
@@ -280,6 +280,11 @@ def test_a_cookie_alone_changes_nothing(tenants):
         assert client.post("/api/v1/session", **forced).status_code == 403, origin
         assert client.delete("/api/v1/session", headers={"X-Sameas-Page": "1", "Origin": origin}).status_code == 403
     assert client.put(**put, headers={"X-Sameas-Page": "1"}).status_code in (200, 201)
+    # Where a proxy ends TLS, the browser keeps the cookie for TLS all the same.
+    for origin, is_secure in ((service.url, False), (service.url.replace("http:", "https:"), True)):
+        sent = {"json": {"kind": "api-key", "credential": token}, "headers": {"Origin": origin}}
+        given = httpx.post(f"{service.url}/api/v1/session", **sent).headers["set-cookie"]
+        assert ("Secure" in given) == is_secure
     # A page elsewhere would have to ask before it sends that header, and is told nothing.
     preflight = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PUT"}
     asked = client.request("OPTIONS", "/api/v1/ontologies/forged", headers=preflight)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import expect
 
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.tenancy.directory import open_tables
 from tests.integration.test_service_tenants import _enrol
 from tests.integration.test_web_console import looked_at
@@ -120,7 +120,15 @@ def test_a_collection_is_made_and_filled_and_its_documents_are_read(place, page)
     rows = page.locator(".table-frame[aria-label='Documents'] tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.locator(".badge", has_text="complete")).to_have_count(2)
-    rows.filter(has_text="two.html").get_by_role("button", name="Remove").click()
+    remove = rows.filter(has_text="two.html").get_by_role("button", name="Remove")
+    remove.click()
+    assert violations(page) == []
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(rows).to_have_count(2)
+    remove.click()
+    page.get_by_role("button", name="Remove it").click()
+    expect(page.get_by_text("two.html was removed.")).to_be_visible()
     expect(rows).to_have_count(1)
 
 

@@ -12,12 +12,13 @@ from playwright.sync_api import expect
 from bench.web_demo import hold_key
 from sameas.once.observe import CallEnded, CallStarted
 from sameas.once.record import Identity
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.server.runs.hourly_counts import HourlyCounts
 from sameas.tenancy.directory import open_tables
 from tests.integration.model_path import ORACLE, document
 from tests.integration.test_service_tenants import _enrol
 from tests.servers.browser import WITHIN_MS, is_too_wide, open_browser, open_page, violations
+from tests.servers.model_script import status
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import REQUEST, TURTLE, running, settings_for
 
@@ -221,6 +222,24 @@ def test_clients_that_retry_too_hard_are_told_of_above_the_charts(console, tmp_p
         notice = page.get_by_role("status").filter(has_text="Clients retry too hard: extract")
         expect(notice).to_contain_text("20 of 200 calls in the last day were replays")
         expect(page.get_by_label("In this time")).to_contain_text("10 %")
+
+
+def test_a_run_that_failed_says_why_and_what_was_not_finished(console, tmp_path):
+    refusal = status(401, message="Incorrect key")
+    with ModelServer(lambda _: refusal) as model, running(tmp_path, models=model.address("tiny")) as service:
+        request = {**REQUEST, "document": "refused.txt", "extractionParams": {"extractor": "model"}}
+        assert service.client.post("/api/v1/extract", json=request).status_code >= 400
+        (run,) = service.client.get("/api/v1/runs").json()["runs"]
+        with looked_at(console.browser, service.url) as page:
+            page.goto(f"/#/studio/{run['idempotencyKey']}")
+            expect(page.get_by_role("alert")).to_contain_text("Incorrect key")
+            expect(page.get_by_text("Nothing to draw.")).to_be_visible()
+            assert violations(page) == []
+            page.goto(f"/#/runs/{run['idempotencyKey']}/timeline")
+            expect(page.get_by_role("row", name="entity extraction").first).to_contain_text("not finished")
+            expect(page.locator(".events")).to_contain_text("1 chunk")
+            expect(page.locator(".events")).not_to_contain_text("1 chunks")
+            assert violations(page) == []
 
 
 def test_limiter_and_circuit_of_a_model_are_shown(console, tmp_path):

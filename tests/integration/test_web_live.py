@@ -5,7 +5,7 @@ from threading import Event, Semaphore
 
 import pytest
 
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from tests.integration.model_path import ORACLE, document
 from tests.servers.browser import is_too_wide, open_browser, open_page, violations
 from tests.servers.model_script import Step, status

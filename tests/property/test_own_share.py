@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sameas.llm.account import AccountState, Ending, Granted, RateLimits
 from sameas.llm.circuit import CircuitSettings
-from sameas.llm.own_share import OwnShare, part_of
+from sameas.llm.redis_account import OwnShare, part_of
 
 WINDOW = 60.0
 CIRCUIT = CircuitSettings(failures_to_open=1_000)

@@ -18,8 +18,8 @@ from sameas.cli.documents import Source as Argument
 from sameas.cli.documents import find_sources
 from sameas.cli.errors import CliError, ExitCode, explain
 from sameas.cli.extract import until_terminated
+from sameas.cli.extract_options import ModelOptions, dollars
 from sameas.cli.extractors import EXTRACTORS, choose_extractor
-from sameas.cli.model_options import ModelOptions, dollars
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.service import open_configured, open_service
 from sameas.collections import Collection, Source

@@ -74,7 +74,7 @@ def command(
     """Learn from the train part of each ontology, or ask a model, and score another part."""
     options = None
     if model is not None:
-        from sameas.cli.model_options import ModelOptions
+        from sameas.cli.extract_options import ModelOptions
 
         options = ModelOptions(
             model=model,
@@ -170,7 +170,7 @@ def _parts(dataset: Path, *, ontology: str | None, train: Path | None, seed: int
 
 
 def _dollars(text: str | None) -> Decimal | None:
-    from sameas.cli.model_options import dollars
+    from sameas.cli.extract_options import dollars
 
     try:
         return None if text is None else dollars(text)

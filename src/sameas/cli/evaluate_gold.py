@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
+from sameas.cli.extract_options import ModelOptions
 from sameas.cli.extractors import ExtractorName, choose_extractor
-from sameas.cli.model_options import ModelOptions
 from sameas.extraction.evaluation import Domain, Judged, judge_documents, lines_of, read_domains, report_of
 from sameas.extraction.extractors.confidence import least_confidence
 from sameas.ontology.index import OntologyIndex
@@ -72,7 +72,7 @@ async def _judge(domain: Domain, trial: GoldTrial) -> list[Judged]:
         return await _judge_model(domain, index, trial, trial.options)
     model = None
     if trial.learn:
-        from sameas.cli.models import model_from
+        from sameas.cli.extractors import model_from
 
         # In a thread: learning has a loop of its own.
         model = await asyncio.to_thread(

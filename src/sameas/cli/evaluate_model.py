@@ -11,15 +11,15 @@ from functools import partial
 import msgspec
 
 from sameas.cli.errors import ExitCode
-from sameas.cli.model_options import ModelOptions
+from sameas.cli.extract_options import ModelOptions
 from sameas.cli.prompted import limits_of, open_model_path
 from sameas.cli.service import open_configured
-from sameas.cli.spending import prices_line, what_helps
+from sameas.cli.summary import prices_line, what_helps
 from sameas.extraction.evaluation.prompted import Evaluation, ModelRow, shots_of, table
 from sameas.extraction.extractors.learning.corpus import Part
 from sameas.llm.account import RateLimits
-from sameas.llm.accounts import AccountLimiters
 from sameas.llm.budget import SpendingLimit
+from sameas.llm.limiter import AccountLimiters
 from sameas.settings import load_settings
 
 

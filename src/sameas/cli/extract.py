@@ -17,13 +17,12 @@ from msgspec.structs import replace
 from sameas.cli.delivery import Delivery, emit
 from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, explain, worst
-from sameas.cli.extract_options import build_parser
+from sameas.cli.extract_options import ModelOptions, build_parser, check_options
 from sameas.cli.extractors import choose_extractor, with_spacy
-from sameas.cli.model_options import ModelOptions, check_options
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
-from sameas.cli.summary import Reuse, Row, print_report, print_summary
+from sameas.cli.summary import Reuse, Row, print_reasons, print_report, print_summary
 from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.outputs import DEFAULT_BASE
@@ -86,7 +85,7 @@ def run(arguments: Sequence[str]) -> ExitCode:
     if given.examples is not None:
         if given.extractor in ("lexicon", "reader"):
             raise CliError("--examples needs the learned extractor", todo="Leave --extractor out", code=ExitCode.USAGE)
-        from sameas.cli.models import model_from
+        from sameas.cli.extractors import model_from
 
         model = model_from(given.examples, ontology=loaded, settings=settings, quiet=given.quiet)
     extractor = choose_extractor(loaded, path=path, wanted=given.extractor, model=model, default=settings.extractor)
@@ -137,6 +136,7 @@ def _run_elsewhere(
     rows = asyncio.run(until_terminated(work()))
     if not given.quiet:
         print_summary(rows)
+        print_reasons(rows)
     return worst([row.code for row in rows])
 
 
@@ -154,7 +154,7 @@ def _run_with_model(
 ) -> ExitCode:
     """The command with `--model`: an estimate, or an extraction with accounts."""
     from sameas.cli.prompted import examples_from, open_model_path
-    from sameas.cli.spending import print_estimates, print_spending
+    from sameas.cli.summary import print_estimates, print_spending
     from sameas.llm.lingering import LingeringCalls
 
     options = ModelOptions.of(given)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sameas.cli.models import Learner, learn_to
+from sameas.cli.extractors import Learner, learn_to
 from sameas.cli.registry import find_ontology
 from sameas.cli.tables import print_table
 from sameas.extraction.extractors.embedded import beside, saved_version

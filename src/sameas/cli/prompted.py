@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.model_options import ModelOptions
+from sameas.cli.extract_options import ModelOptions
 from sameas.cli.service import open_configured
 from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.llm.account import RateLimits
-from sameas.llm.accounts import AccountLimiters, usual_limits
 from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
 from sameas.llm.batches import Batches
 from sameas.llm.budget import SpendingLimit
+from sameas.llm.limiter import AccountLimiters, usual_limits
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import SCOPE, CallMemo
 from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Model, Openable, Reply, open_model

@@ -16,7 +16,7 @@ import typer
 
 from sameas.cli.delivery import emit
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.model_options import ModelOptions, dollars
+from sameas.cli.extract_options import ModelOptions, dollars
 from sameas.cli.tables import print_table
 from sameas.collections.model import CollectionEvidence, Statement
 from sameas.collections.registry import Collections, collections_url, local_caller, open_tables
@@ -246,8 +246,8 @@ async def open_supervisor(options: ModelOptions, settings: Settings) -> AsyncIte
     """What asks the model of the options: memo, budget and limiter, as for an extraction."""
     from sameas.cli.prompted import DeferredModel, limits_of
     from sameas.cli.service import open_configured
-    from sameas.llm.accounts import AccountLimiters
     from sameas.llm.budget import OTHER, TOKENS_PER_CHUNK, TokenBudgetService
+    from sameas.llm.limiter import AccountLimiters
     from sameas.llm.memo import SCOPE, CallMemo
     from sameas.llm.supervisor import RequestSupervisor
     from sameas.once.async_engine import AsyncEngine

@@ -1,4 +1,4 @@
-"""`sameas runs`: what was extracted before, from the folders in `runs/`."""
+"""`sameas runs`: what was extracted before, from the folders in `runs/`; and the schema of events."""
 
 from __future__ import annotations
 
@@ -200,3 +200,21 @@ def _ontology_id(named: str) -> str:
         if ":" not in named:
             raise
         return named
+
+
+schema_app = typer.Typer(help="The events of a run.", no_args_is_help=True)
+
+
+@schema_app.callback()
+def events_group() -> None:
+    """The events of a run; those of a finished one are shown by `sameas runs events KEY`."""
+
+
+@schema_app.command()
+def schema() -> None:
+    """Print the JSON schema of all events."""
+    import msgspec
+
+    from sameas.extraction.events.events import event_schema
+
+    print(msgspec.json.format(msgspec.json.encode(event_schema()), indent=2).decode())

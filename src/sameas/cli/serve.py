@@ -1,4 +1,6 @@
-"""`sameas serve`: the service on this machine, on embedded stores unless the settings name others."""
+"""`sameas serve`: the service on this machine, on embedded stores unless the settings name others; and `sameas worker`,
+more hands for the servers of the same home folder and store.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +32,10 @@ def command(
     except ValueError as error:
         raise SettingsError(str(error)) from error
     serve(chosen, quiet=quiet)
+
+
+def worker() -> None:
+    """Work on promised runs that wait or were left, until SIGTERM or Ctrl-C."""
+    from sameas.server.worker import work
+
+    work(load_settings())

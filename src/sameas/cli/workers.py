@@ -63,8 +63,7 @@ async def open_cluster(
     """The cluster of the settings, with the ontology known to every node."""
     import msgspec
 
-    from sameas.server.app import App
-    from sameas.server.authentication import open_entry
+    from sameas.server.app import App, open_entry
     from sameas.server.logs import RequestLog
     from sameas.server.schemas import ExtractionParams
 

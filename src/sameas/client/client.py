@@ -19,7 +19,8 @@ import httpx
 import msgspec
 
 from sameas.client.calls import Calls, Got, Pause, Send, documented_as, events_of
-from sameas.client.collections import AsyncCollections, CollectionCalls, Collections
+from sameas.client.collection_calls import CollectionCalls
+from sameas.client.collections import AsyncCollections, Collections
 from sameas.client.stream import NOTHING_FOLLOWS, ResumableStream
 from sameas.extraction.events.events import ProgressEvent
 from sameas.once.script import Script, arun, run

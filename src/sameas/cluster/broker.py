@@ -1,7 +1,7 @@
-"""The broker: a message for each run that waits, and what Celery has to know about it.
+"""The broker: a message for each run that waits, and how Celery is set up for it.
 
-Rule: a message is a wake-up and nothing else. It names a run that was written down; lost, late, doubled or out of order
-it changes nothing but time. People who wait come before batches.
+Rule: a message is a wake-up and nothing else. It names a run whose request was stored; a message that is lost, late,
+doubled or out of order costs time only. Runs that somebody waits for come before batches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SCHEMES = ("amqp", "amqps", "redis", "rediss", "memory")
 
 
 class QueueState(NamedTuple):
-    """How many messages wait, and how many workers are there to take them."""
+    """How many messages wait, and how many consumers the queue has."""
 
     waiting: int
     consumers: int
@@ -70,7 +70,7 @@ def make_app(broker: str) -> Celery:
 
 
 class Broker:
-    """Sends runs to workers. Blocking; any thread may ask, and a connection is used by one at a time."""
+    """Sends runs to workers. Blocking; safe in threads, which use the connection one at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -79,7 +79,7 @@ class Broker:
         self._silent_until = 0.0
 
     def send(self, name: str, *arguments: Any, priority: Priority) -> None:
-        """Have a task done by whoever is free."""
+        """Queue a task for any free worker; raises StoreUnavailable if the broker does not take it."""
         from kombu.exceptions import OperationalError
 
         level = _LEVELS[priority] if self._url.startswith("amqp") else _HIGHEST - _LEVELS[priority]
@@ -97,12 +97,12 @@ class Broker:
                     ignore_result=True,
                 )
             except (OperationalError, OSError) as error:
-                # Whoever comes next does not wait for the same.
+                # The next callers fail at once instead of waiting for the same.
                 self._silent_until = time.monotonic() + _REST
                 raise StoreUnavailable(f"the broker did not take a message: {error}") from error
 
     def look(self) -> QueueState:
-        """How the queue stands."""
+        """How long the queue is now."""
         from kombu.connection import Connection
         from kombu.exceptions import OperationalError
 

@@ -1,9 +1,9 @@
-"""What happens in runs, over Redis Streams: from the worker to every node whose clients listen.
+"""Live events of runs over Redis Streams, from the worker to every node whose clients listen.
 
-Rule: these are a shortcut. What is told here was kept as objects before, numbers say what is missing, and whoever finds
-a gap or no Redis reads the objects. A stream goes an hour after its last word.
+Rule: this is a shortcut. Every line was stored as an object before it is published here; line numbers show what is
+missing, and a listener that finds a gap, or no Redis, reads the objects. A stream expires an hour after its last line.
 
-    {prefix}:events:{tenant}:{key}   stream: n = number of the first line, f = fence of who wrote them, d = lines
+    {prefix}:events:{tenant}:{key}   stream: n = number of the first line, f = fence of the writer, d = lines
     {prefix}:ended                   stream: t = tenant, k = key, of runs that have ended
 """
 
@@ -32,13 +32,13 @@ _KEPT_SECONDS = "3600"
 _LINES_AT_MOST = "20000"
 _ENDED_AT_MOST = "10000"
 _WITHIN = 2.0
-# Milliseconds for which a read waits: whoever begins to listen meanwhile waits no longer than this.
+# Milliseconds for which a read blocks; a new listener waits no longer than this.
 _BLOCK_MS = 200
 _REST = 0.5
 
 
 class RedisEvents:
-    """Tells. Any thread may; what cannot be told is logged once in a while, and found by other means."""
+    """Publishes events, from any thread. A failure is logged, at most once in `_REST` seconds, and raises nothing."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -67,11 +67,11 @@ class RedisEvents:
                 pipe.execute()
         except (RedisError, OSError) as trouble:
             self._silent_until = time.monotonic() + _REST
-            _LOG.warning("live events cannot be told, listeners read the objects: %s", trouble)
+            _LOG.warning("live events cannot be published, listeners read the objects: %s", trouble)
 
     def _connected(self) -> redis.Redis:
         with self._lock:
-            # A connection is not shared with a parent.
+            # A forked child must not use its parent's connection.
             if self._client is None or self._process != os.getpid():
                 self._client = redis.Redis.from_url(
                     self._url, socket_timeout=_WITHIN, socket_connect_timeout=_WITHIN, retry=None, protocol=2
@@ -86,7 +86,7 @@ Heard = Callable[[int, list[bytes], int], None]
 
 
 class EventReader:
-    """Listens for one process: one task reads all streams that are wanted. Lives in one event loop."""
+    """Reads all streams that a process listens to, in one task of one event loop."""
 
     def __init__(self, url: str, *, on_ended: Callable[[str, str], None]) -> None:
         self._client = redis.asyncio.Redis.from_url(
@@ -94,11 +94,11 @@ class EventReader:
         )
         self._on_ended = on_ended
         self._heard: dict[str, Heard] = {}
-        # Where each stream was read to.
+        # The id of the last entry that was read, by stream.
         self._places: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
         self.is_hearing = False
-        """Whether the last read succeeded: what is told now is heard within moments."""
+        """Whether the last read succeeded, so that new events arrive within moments."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._read())
@@ -110,8 +110,8 @@ class EventReader:
         await self._client.aclose()
 
     def listen(self, tenant: str, key: str, heard: Heard) -> None:
-        """Have `heard` called with the number of the first, the lines and their writer's fence, from the beginning of
-        the stream; the fence is 0 where an earlier release told them.
+        """Call `heard` with the number of the first line, the lines, and the fence of their writer, from the beginning
+        of the stream; the fence is 0 if an earlier release wrote them.
         """
         name = stream_name(tenant, key)
         self._heard[name] = heard
@@ -130,7 +130,7 @@ class EventReader:
                 found: Any = await self._client.xread(dict(self._places), count=200, block=_BLOCK_MS)  # type: ignore[arg-type]
             except (RedisError, OSError) as trouble:
                 self.is_hearing = False
-                _LOG.warning("live events cannot be heard, they are read from the objects: %s", trouble)
+                _LOG.warning("live events cannot be received, they are read from the objects: %s", trouble)
                 await asyncio.sleep(_REST)
                 continue
             self.is_hearing = True
@@ -140,16 +140,19 @@ class EventReader:
                     continue
                 for id_, fields in entries:
                     self._places[name] = id_.decode()
-                    self._tell(name, fields)
+                    try:
+                        self._deliver(name, fields)
+                    except (KeyError, ValueError) as trouble:
+                        _LOG.warning("an entry of the stream %s cannot be read: %r", name, trouble)
 
     async def _last_end(self) -> str:
-        """The last word of an end by now. `$` would be another place at each read, and what is told between two reads
-        would be heard by neither.
+        """The id of the last entry by now. `$` would mean another one at each read, and an entry between two reads
+        would be in neither.
         """
         newest: Any = await self._client.xrevrange(_ENDED, count=1)
         return newest[0][0].decode() if newest else "0"
 
-    def _tell(self, name: str, fields: dict[bytes, bytes]) -> None:
+    def _deliver(self, name: str, fields: dict[bytes, bytes]) -> None:
         if name == _ENDED:
             self._on_ended(fields[b"t"].decode(), fields[b"k"].decode())
         elif (heard := self._heard.get(name)) is not None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sameas.cli.collection_documents import Reading, fill
 from sameas.cli.collections import erase_everywhere, export_to_file, opened
+from sameas.cli.extract_options import ModelOptions
 from sameas.cli.extractors import ExtractorName
-from sameas.cli.model_options import ModelOptions
 from sameas.cli.questions import index_folder, open_supervisor
 from sameas.cli.registry import find_ontology
 from sameas.collections.additions import Filler, Summary

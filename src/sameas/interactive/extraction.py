@@ -15,9 +15,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sameas.cli.extractors import ExtractorName, choose_extractor
-from sameas.cli.model_options import ModelOptions
-from sameas.cli.models import model_from
+from sameas.cli.extract_options import ModelOptions
+from sameas.cli.extractors import ExtractorName, choose_extractor, model_from
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
 from sameas.extraction.extractors.contract import Extractor

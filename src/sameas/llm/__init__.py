@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from sameas.llm.models import Ask, Message, Model, ModelError, Reply, Usage, open_model
     from sameas.llm.prices import Price
     from sameas.llm.signals import Signal
-    from sameas.llm.supervisor import RequestSupervisor
+    from sameas.llm.supervisor import Backoff, RequestSupervisor
     from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService
-    from sameas.llm.tries import Backoff
 
 __all__ = [
     "Ask",
@@ -72,7 +71,7 @@ __all__ = [
 # The module of each name.
 _HOME_OF = {
     "Ask": "models",
-    "Backoff": "tries",
+    "Backoff": "supervisor",
     "BudgetSpent": "errors",
     "CallMemo": "memo",
     "CallRefused": "errors",

@@ -1,4 +1,4 @@
-"""Models of every provider, by pydantic-ai: `links` opens clients, `requests` writes to them, `faults` reads errors.
+"""Models of every provider, by pydantic-ai: `links` opens clients and writes to them, `faults` reads errors.
 
 Rule: one attempt per ask, because who asks counts attempts, tokens and time. A time-out bounds the whole reply, so that
 a server which sends a byte now and then cannot keep a call for ever.
@@ -11,12 +11,10 @@ from weakref import WeakKeyDictionary
 
 from sameas.identity.errors import SameasError
 from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
-from sameas.llm.links import Link, open_link
+from sameas.llm.links import Link, Part, open_link, request_of
 from sameas.llm.models import Ask, Finish, Model, ModelError, Reply
 from sameas.llm.prices import Price, load_prices
-from sameas.llm.requests import Part, request_of
-from sameas.llm.tokens import counter_for
-from sameas.llm.usage import believable, own_usage
+from sameas.llm.tokens import believable, counter_for, own_usage
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse

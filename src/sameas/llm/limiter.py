@@ -3,17 +3,24 @@
 Rule: a call holds its slot until it has ended. Whoever waits is told how long, does not use up the time of its stage,
 and leaves nothing behind when it is cancelled. What may go, and when, is not decided here.
 
-A limiter belongs to one event loop at a time; several nodes or loops share their limits through a `RedisAccount`.
+A limiter belongs to one event loop at a time; several nodes or loops share their limits through a `RedisAccount`. An
+account is a provider at an address: its models share limits and circuit, and what happens to it does not keep anybody
+from another (`AccountLimiters`). A server of one's own has no limit by the minute, and answers one call after another
+unless somebody knows better.
 """
 
 import asyncio
+import hashlib
 import logging
 import math
+import sys
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 from random import Random
 from types import TracebackType
+from typing import TYPE_CHECKING, cast
 
 from sameas.llm.account import Account, Ending, Granted, LocalAccount, RateLimits, Wait
 from sameas.llm.admission import Admission, AskAccount, Call, Decision, GiveBack, Go, Refuse, RunCalls
@@ -24,6 +31,13 @@ from sameas.llm.signals import CircuitClosed, CircuitOpened, Listener, emit
 from sameas.llm.timeouts import paused
 from sameas.once.errors import StoreError
 
+if TYPE_CHECKING:
+    from sameas.llm.address import ModelAddress
+    from sameas.once.store import Backend
+    from sameas.stores.redis import RedisBackend
+
+# No model answers as often, or says as much, in a minute.
+UNLIMITED = RateLimits(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_000, max_concurrent=1)
 # A wait that ends a moment early, as timers may, must not become a busy loop. Calls of a run may be less apart.
 _SHORTEST_WAIT = 0.001
 _SHORTEST_MOMENT = 1e-6
@@ -357,3 +371,49 @@ class _Slot(AbstractAsyncContextManager[Permit]):
         if self._limiter._loop is self._loop:
             self._limiter.held -= 1
         await self._limiter._end(self._call, permit)
+
+
+def usual_limits(model: "ModelAddress") -> RateLimits:
+    """The limits of a model's account, as far as nobody said otherwise."""
+    return UNLIMITED if model.is_own else RateLimits()
+
+
+class AccountLimiters:
+    """Limiters, each made when its account is first named, with limits for all or by account. They belong to one event
+    loop.
+    """
+
+    def __init__(
+        self,
+        limits: "RateLimits | Callable[[ModelAddress], RateLimits] | None" = None,
+        *,
+        backend: "Backend | None" = None,
+    ) -> None:
+        self._limits = limits or RateLimits()
+        self._place = None if backend is None else backend.place
+        self._limiters: dict[str, CentralRateLimiterService] = {}
+
+    def of(self, model: "ModelAddress") -> CentralRateLimiterService:
+        """The limiter of a model's account."""
+        account = (
+            f"{model.provider}:{hashlib.sha256(model.url.encode()).hexdigest()[:16]}" if model.url else model.provider
+        )
+        if account not in self._limiters:
+            limits = self._limits if isinstance(self._limits, RateLimits) else self._limits(model)
+            self._limiters[account] = self._made(account, limits)
+        return self._limiters[account]
+
+    def all(self) -> dict[str, CentralRateLimiterService]:
+        """The limiters that were made, by account."""
+        return dict(self._limiters)
+
+    def _made(self, account: str, limits: RateLimits) -> CentralRateLimiterService:
+        # Whoever has a store on Redis has loaded it; others need not.
+        redis = sys.modules.get("sameas.stores.redis")
+        if redis is None or not isinstance(self._place, redis.RedisBackend):
+            return CentralRateLimiterService(limits)
+        from sameas.llm.redis_account import RedisAccount
+
+        return CentralRateLimiterService(
+            account=RedisAccount(cast("RedisBackend", self._place), limits, account=account)
+        )

@@ -16,7 +16,7 @@ from sameas.identity.canonical import join, sha256_hex
 from sameas.identity.errors import NotCanonical
 from sameas.llm.errors import CallRefused
 from sameas.llm.models import Ask, Reply
-from sameas.llm.usage import schema_text
+from sameas.llm.tokens import schema_text
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.codec import codec_for, unpack
 from sameas.once.context import Context

@@ -1,7 +1,7 @@
 """The HTTP client under every provider's own: it reads a reply whole, within a bound, and mends its count of tokens.
 
 Rule: what a server says about usage never costs a reply. The clients above stumble over a usage that is missing,
-negative or no number; here it becomes zero, which `sameas.llm.usage` takes for not reported. A body beyond the bound
+negative or no number; here it becomes zero, which `sameas.llm.tokens` takes for not reported. A body beyond the bound
 is cut, packed or not, and then is no JSON. A page for people, or a way to another address, is what a server answers
 that is none of models: it becomes a 404, because asking it again would be in vain.
 """

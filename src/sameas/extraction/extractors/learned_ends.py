@@ -29,8 +29,7 @@ from sameas.ontology.model import Constraint
 from sameas.ontology.vocabulary import THING, TOP, XSD
 
 if TYPE_CHECKING:
-    from sameas.extraction.extractors.learning.decoding import LearnedTriple
-    from sameas.extraction.extractors.learning.decoding import Mention as LearnedMention
+    from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
 
 _Key = tuple[int, int, bool, str]
 # Below this a guess does not overrule what the lexicon takes a name for: a person stays one.

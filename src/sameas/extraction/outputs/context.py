@@ -79,7 +79,7 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     def agent(self) -> str:
         return f"{self.base}extractor-{quote(self.extractor or 'unknown', safe='-')}"
 
-    def made(self, kind: str, *parts: str) -> str:
+    def iri(self, kind: str, *parts: str) -> str:
         """A stable IRI for something that has no name of its own, from what it is made of."""
         return f"{self.base}{kind}-{self.digest(*parts)}"
 
@@ -138,7 +138,7 @@ def write_about(graph: Graph, target: Writable, *, context: OutputContext) -> No
 
 
 def _source(source: DocumentSource, context: OutputContext) -> Iterator[DocumentStatement]:
-    node = context.made("source", context.document, source.name, source.location)
+    node = context.iri("source", context.document, source.name, source.location)
     yield DocumentStatement(context.document, "prov:wasDerivedFrom", node, "iri")
     if source.title:
         yield DocumentStatement(context.document, "dcterms:title", source.title)
@@ -164,7 +164,7 @@ def _places(graph: Graph, context: OutputContext) -> Iterator[DocumentStatement]
         if (one.start, one.end) in described:
             continue
         described.add((one.start, one.end))
-        target = context.made("target", context.document, str(one.start), str(one.end))
+        target = context.iri("target", context.document, str(one.start), str(one.end))
         for unit, number in context.place(one.start, one.end)._asdict().items():
             if number is not None:
                 yield DocumentStatement(target, f"sameas:{unit}", str(number), "nonNegativeInteger")

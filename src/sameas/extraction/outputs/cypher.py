@@ -70,7 +70,7 @@ def _document(context: OutputContext) -> Iterator[str]:
         sets = {name: _text(value) for name, value in about.items() if value}
         if source.size is not None:
             sets["size"] = str(source.size)
-        iri = context.made("source", context.document, source.name, source.location)
+        iri = context.iri("source", context.document, source.name, source.location)
         yield (
             f"MATCH (d:`Document` {{iri: {document}}}) MERGE (f:`Source` {{iri: {_text(iri)}}}){_set('f', sets)} "
             "MERGE (d)-[:`DERIVED_FROM`]->(f)"
@@ -102,11 +102,11 @@ def _relation(relation: Relation, context: OutputContext) -> Iterator[str]:
         object_ = f"MATCH (o:`Entity` {{iri: {_text(context.entity(relation.object))}}})"
     else:
         value = relation.value
-        iri = context.made("value", value.value, value.datatype, value.unit)
+        iri = context.iri("value", value.value, value.datatype, value.unit)
         object_ = f"MATCH (o:`Value` {{iri: {_text(iri)}}})"
         fields = {"value": value.value, "datatype": value.datatype, "unit": value.unit}
         yield f"MERGE (o:`Value` {{iri: {_text(iri)}}}){_set('o', {name: _text(v) for name, v in fields.items()})}"
-    statement = context.made("statement", *relation.triple)
+    statement = context.iri("statement", *relation.triple)
     kind = cypher_name(relation.predicate)
     confidence = _number(relation.confidence)
     yield (
@@ -127,7 +127,7 @@ def _relation(relation: Relation, context: OutputContext) -> Iterator[str]:
 
 
 def _evidence(evidence: Evidence, context: OutputContext, *, of: str, owner: str, link: str) -> Iterator[str]:
-    iri = context.made("target", context.document, str(evidence.start), str(evidence.end))
+    iri = context.iri("target", context.document, str(evidence.start), str(evidence.end))
     place = context.place(evidence.start, evidence.end)
     fields = {"text": _text(evidence.text), "start": str(evidence.start), "end": str(evidence.end)}
     fields |= {unit: str(number) for unit, number in place._asdict().items() if number is not None}

@@ -48,7 +48,7 @@ def _lines(graph: Graph, context: OutputContext) -> Iterator[str]:
         target = relation.object
         if relation.value is not None:
             value = relation.value
-            target = context.made("value", value.value, value.datatype, value.unit).removeprefix(context.base)
+            target = context.iri("value", value.value, value.datatype, value.unit).removeprefix(context.base)
             if target not in written:
                 written.add(target)
                 fields = {

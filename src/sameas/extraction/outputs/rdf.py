@@ -200,7 +200,7 @@ class _Statements:
             yield self._fact(node, terms["sameAs"], self._node(entity.individual))
         for mention in entity.mentions:
             note = self._node(
-                self._context.made("mention", self._document, entity.id, str(mention.start), str(mention.end))
+                self._context.iri("mention", self._document, entity.id, str(mention.start), str(mention.end))
             )
             yield self._say(note, "type", terms["Annotation"])
             yield self._say(note, "body", node)
@@ -215,7 +215,7 @@ class _Statements:
         else:
             value = self._text(relation.value.value, datatype=relation.value.datatype)
         yield self._fact(subject, predicate, value)
-        statement = self._node(self._context.made("statement", *relation.triple))
+        statement = self._node(self._context.iri("statement", *relation.triple))
         yield self._say(statement, "type", terms["Statement"])
         yield self._say(statement, "subject", subject)
         yield self._say(statement, "predicate", predicate)

@@ -127,7 +127,7 @@ def _relations(
         if isinstance(relation, Relation):
             yield relation, claim, evidence
         else:
-            ledger.add([_refused(claim, evidence, relation)])
+            ledger.add([_refusal(claim, evidence, relation)])
 
 
 def _relation(claim: Claim, one: Supported, there: EntitiesThere) -> Relation | RejectionCode:
@@ -155,6 +155,6 @@ def _relation(claim: Claim, one: Supported, there: EntitiesThere) -> Relation | 
     )
 
 
-def _refused(claim: Claim, evidence: Evidence, code: RejectionCode) -> Rejection:
+def _refusal(claim: Claim, evidence: Evidence, code: RejectionCode) -> Rejection:
     stated = (claim.subject.text, claim.predicate, claim.object.text)
     return Rejection(evidence.start, evidence.end, code, "relation_extraction", *stated)

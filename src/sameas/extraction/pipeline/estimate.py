@@ -37,7 +37,7 @@ from sameas.llm.ledger import cost_of, most_cost_of
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, Message, Model, Reply, Usage
 from sameas.llm.supervisor import AROUND_REPAIR
-from sameas.llm.usage import count_input
+from sameas.llm.tokens import count_input
 from sameas.ontology.focus import Focus, Focuser
 from sameas.ontology.index import OntologyIndex
 

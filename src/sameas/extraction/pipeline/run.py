@@ -228,7 +228,7 @@ class PipelineRun:
             self._meter.attach(self._bound.usage)
 
     def _emit(self, signal: Any) -> None:
-        from sameas.extraction.extractors.prompted.telling import announce
+        from sameas.extraction.extractors.prompted.control import announce
 
         announce(signal, self.bus)
 

@@ -278,13 +278,13 @@ class GroundingStage:
         return self._identity.digest(self.name, chunk.digest, msgspec.json.encode(self._settings), claims)
 
     async def work(self, chunk: Chunk) -> ChunkSupport:
-        grounded, rejected = self._grounded(chunk)
+        grounded, rejected = self._ground(chunk)
         if self._second is not None:
-            grounded, refused = await self._asked(self._second, chunk, grounded)
+            grounded, refused = await self._verify(self._second, chunk, grounded)
             rejected.extend(refused)
         return _support(chunk, grounded, rejected)
 
-    def _grounded(self, chunk: Chunk) -> tuple[list[Grounded], list[Rejection]]:
+    def _ground(self, chunk: Chunk) -> tuple[list[Grounded], list[Rejection]]:
         """What the characters of the chunk support, without asking a model."""
         grounded: list[Grounded] = []
         rejected: list[Rejection] = []
@@ -296,7 +296,7 @@ class GroundingStage:
                 grounded.append(outcome)
         return grounded, rejected
 
-    async def _asked(
+    async def _verify(
         self, second: BoundExtractor, chunk: Chunk, grounded: list[Grounded]
     ) -> tuple[list[Grounded], list[Rejection]]:
         verdicts = await second.verify(chunk, [one.claim for one in grounded])
@@ -313,7 +313,7 @@ class GroundingStage:
 
     def nothing(self, chunk: Chunk) -> ChunkSupport:
         """What was found stays; only the second model's verdict is missing."""
-        grounded, rejected = self._grounded(chunk)
+        grounded, rejected = self._ground(chunk)
         if self._second is not None and self._settings.unverified == "drop":
             rejected.extend(refusal(one.claim, "not_checked") for one in grounded)
             grounded = []
@@ -329,10 +329,10 @@ class GroundingStage:
 
 
 def _support(chunk: Chunk, grounded: Sequence[Grounded], rejected: Sequence[Rejection]) -> ChunkSupport:
-    return ChunkSupport(tuple(_supported(chunk, one) for one in grounded), tuple(rejected))
+    return ChunkSupport(tuple(_with_evidence(chunk, one) for one in grounded), tuple(rejected))
 
 
-def _supported(chunk: Chunk, one: Grounded) -> Supported:
+def _with_evidence(chunk: Chunk, one: Grounded) -> Supported:
     start, end = one.claim.evidence.start, one.claim.evidence.end
     return Supported(one, Evidence(start, end, chunk.text[start:end]))
 

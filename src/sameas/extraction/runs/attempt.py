@@ -122,7 +122,7 @@ class RunAttempt:
             attempt=previous.attempt + 1 if previous is not None and goes_on else 1,
             fence=context.fence,
             first_event=self._journal.length + 1,
-            audit_meta=_owned(plan.audit_meta, previous if goes_on else None),
+            audit_meta=_audit_of(plan.audit_meta, previous if goes_on else None),
         )
         mark = Mark(self._metadata.started_at, plan.key)
         if objects is None:
@@ -154,14 +154,14 @@ class RunAttempt:
         match event:
             case ExtractionStarted():
                 self._metadata = replace(self._metadata, status="running")
-                self._happened("started")
+                self._note("started")
                 self._write()
             case StageStarted(stage=stage):
-                self._happened("stage_began", stage=stage)
+                self._note("stage_began", stage=stage)
             case StageCompleted(stage=stage):
                 if stage in _COUNTED:
-                    self._happened(_COUNTED[stage], count=event.item_count)
-                self._happened(
+                    self._note(_COUNTED[stage], count=event.item_count)
+                self._note(
                     "stage_completed",
                     stage=stage,
                     durationMs=event.duration_ms,
@@ -200,7 +200,7 @@ class RunAttempt:
         files[EVENTS] = _digest_of(self._folder.journal_path)
         whole = result.outcome == "COMPLETE"
         if whole:
-            self._happened("completed", entityCount=len(graph.entities), relationCount=len(graph.relations))
+            self._note("completed", entityCount=len(graph.entities), relationCount=len(graph.relations))
         self._metadata = replace(
             self._metadata,
             status="complete" if whole else "partial",
@@ -222,7 +222,7 @@ class RunAttempt:
         """Record that the run failed."""
         kind: ErrorType = "validation_error" if isinstance(error, ValueError) else "internal_error"
         self._went_wrong(kind, str(error) or type(error).__name__, code=failure_code(error))
-        self._happened("failed", code=failure_code(error))
+        self._note("failed", code=failure_code(error))
         self._metadata = replace(self._metadata, status="failed")
         self._end()
 
@@ -249,7 +249,7 @@ class RunAttempt:
         if not self._context.lost:
             self._spending.note(added((*before, row), stage=row.stage, model=row.model))
 
-    def _happened(self, kind: AuditType, **data: object) -> None:
+    def _note(self, kind: AuditType, **data: object) -> None:
         event = AuditEvent(timestamp=instant(self._clock()), type=kind, data=data)
         self._metadata = replace(self._metadata, events=(*self._metadata.events, event)[-_EVENTS_KEPT:])
 
@@ -270,7 +270,7 @@ class RunAttempt:
         self._spending.begin()
 
 
-def _owned(audit: Mapping[str, Any], previous: RunMetadata | None) -> Mapping[str, Any]:
+def _audit_of(audit: Mapping[str, Any], previous: RunMetadata | None) -> Mapping[str, Any]:
     """The audit of this writer, with the original owner."""
     owner = None if previous is None else previous.audit_meta.get("created_by_user_id")
     return audit if owner is None else {**audit, "created_by_user_id": owner}

@@ -43,7 +43,7 @@ class PartWork:
         self._runs = runs
         self._spending = _PartSpending(objects, key, part)
 
-    async def claimed(self, engine: AsyncEngine, *, tenant: str, lease: float) -> int | None:
+    async def do_once(self, engine: AsyncEngine, *, tenant: str, lease: float) -> int | None:
         """The number of chunks that were done now; None if another worker does, or did, this part."""
         try:
             record = await engine.record(

@@ -256,7 +256,7 @@ class Runs:
         # The list of what to delete is deleted last.
         was_there = [self._drop(key), folder.remove_copies(), was_used]
         if metadata is not None:
-            ReviewFile(self._path, metadata, objects=self.objects).run_deleted(self._is_there)
+            ReviewFile(self._path, metadata, objects=self.objects).forget_run(self._is_there)
         if not any(was_there):
             raise RunNotFoundError(f"there is no run {key}; list the runs to see their keys")
 

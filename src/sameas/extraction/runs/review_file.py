@@ -67,7 +67,7 @@ class ReviewFile:
             os.fsync(handle)
         return decision
 
-    def run_deleted(self, exists: Callable[[str], bool]) -> None:
+    def forget_run(self, exists: Callable[[str], bool]) -> None:
         """Delete the decisions, unless another run that they were made on is still there."""
         if (self._objects is not None or self._path.exists()) and not any(
             exists(decision.run) for decision in self.read()

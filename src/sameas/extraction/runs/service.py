@@ -41,7 +41,7 @@ from sameas.extraction.runs.record import (
 from sameas.extraction.runs.results import AuditLine, ResultTables
 from sameas.extraction.runs.run_objects import LiveEvents, RunObjects
 from sameas.extraction.runs.shared_runs import EventRelay, OnEvent, OnWait, SharedRuns
-from sameas.extraction.runs.work import ExtractionWork, PartialRunError, hit
+from sameas.extraction.runs.work import ExtractionWork, PartialRunError, cache_hit
 from sameas.extraction.text.document import DocumentPlaces, DocumentSource
 from sameas.extraction.text.source import SourceText
 from sameas.identity.key import IdempotencyKey, compute_idempotency_key
@@ -251,7 +251,7 @@ class ExtractionService:
             raise ValueError("helping needs objects that all nodes see: give objects= too")
         pipeline = self._pipeline(ontology, extractor, settings)
         work = PartWork(pipeline=pipeline, text=text, key=key, part=part, runs=self._runs, objects=self._runs.objects)
-        return await work.claimed(self._engine, tenant=self._tenant, lease=self._settings.policy.lease)
+        return await work.do_once(self._engine, tenant=self._tenant, lease=self._settings.policy.lease)
 
     def note_shared(self, key: str, *, ontology_id: str, waited: float, audit: Mapping[str, Any]) -> None:
         """Note in the audit log of the database that a caller waited for another's run of this key. Blocking."""
@@ -375,10 +375,10 @@ class ExtractionService:
                 if stored is None:
                     stored = await asyncio.to_thread(self._replay, work, record.result, shared=shared)
             except RunDamagedError as damage:
-                work.damaged(str(damage))
+                work.note_damage(str(damage))
                 await asyncio.to_thread(self._runs.set_aside, key, fence=record.fence)
                 continue
-            relay.emit(hit(stored.metadata, shared=shared, now=self._clock()))
+            relay.emit(cache_hit(stored.metadata, shared=shared, now=self._clock()))
             return self._answer(work, stored, replayed=True, shared=shared)
         raise RunDamagedError(f"the run {key} was damaged or taken over {_TRIES} times in a row; look at its folder")
 

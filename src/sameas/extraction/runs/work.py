@@ -99,7 +99,7 @@ class ExtractionWork:
         self._asked_at = clock()
         self._damage: list[str] = []
 
-    def damaged(self, reason: str) -> None:
+    def note_damage(self, reason: str) -> None:
         """Note that an earlier result was damaged; the run that replaces it reports that."""
         self._damage.append(f"an earlier result of this run was damaged ({reason}); it was set aside and done again")
 
@@ -110,26 +110,26 @@ class ExtractionWork:
         self.found = self.done is not None
         if self.done is not None:
             for reason in self._damage:
-                relay.emit(_damage_told(self.plan.key, reason, now=self._clock()))
-            relay.emit(hit(self.done.metadata, shared=False, now=self._clock()))
+                relay.emit(_damage_event(self.plan.key, reason, now=self._clock()))
+            relay.emit(cache_hit(self.done.metadata, shared=False, now=self._clock()))
             return RunSummary.of(self.done.metadata, place=self._runs.place(self.plan.key))
-        shared = await asyncio.to_thread(self._awaited)
+        shared = await asyncio.to_thread(self._find_shared)
         if shared is not None:
-            relay.emit(hit(shared.metadata, shared=True, now=self._clock()))
+            relay.emit(cache_hit(shared.metadata, shared=True, now=self._clock()))
             raise PartialRunError(shared.metadata, shared.graph, shared=True)
         attempt = await _to_its_end(self._begin, context)
         try:
             result = await self._run(attempt, relay)
-            graph = self._annotated(result.found)
+            graph = self._with_notes(result.found)
             metadata = await _to_its_end(attempt.finish, result, graph)
         except RunReplacedError:
             raise
         except asyncio.CancelledError:
-            await _to_its_end(self._ended, attempt, attempt.cancel, {"code": "cancelled"})
+            await _to_its_end(self._close, attempt, attempt.cancel, {"code": "cancelled"})
             raise
         except Exception as error:
             about = {"code": failure_code(error), "message": str(error)}
-            await _to_its_end(self._ended, attempt, partial(attempt.fail, error), about)
+            await _to_its_end(self._close, attempt, partial(attempt.fail, error), about)
             raise
         if metadata.status != "complete":
             if self._tables is not None:
@@ -180,7 +180,7 @@ class ExtractionWork:
         except RunDamagedError:
             return None
 
-    def _awaited(self) -> Stored | None:
+    def _find_shared(self) -> Stored | None:
         """The partial result of an attempt that this caller waited for. Trying again at once what a server just failed
         at would make each of many callers wait for all who came before it.
         """
@@ -212,7 +212,7 @@ class ExtractionWork:
             attempt = self._attempt(folder, context)
         except RunDamagedError as damage:
             folder.set_aside()
-            self.damaged(str(damage))
+            self.note_damage(str(damage))
             attempt = self._attempt(folder, context)
         ontology_file = keep_ontology(folder.path.parent, self._ontology)
         if self._runs.objects is not None:
@@ -223,7 +223,7 @@ class ExtractionWork:
     def _attempt(self, folder: RunFolder, context: Context) -> RunAttempt:
         return RunAttempt(folder, self.plan, context, objects=self._runs.objects, clock=self._clock)
 
-    def _annotated(self, graph: Graph) -> Graph:
+    def _with_notes(self, graph: Graph) -> Graph:
         notes = tuple(sorted({*graph.notes, *self._damage}))
         return FoundGraph(graph.entities, graph.relations, graph.rejected, notes)
 
@@ -233,7 +233,7 @@ class ExtractionWork:
         keep_for = float("inf") if self._retention is None else self._retention
         tables.save(metadata, contents, keep_for=keep_for, audit=self.audit)
 
-    def _ended(self, attempt: RunAttempt, end: Callable[[], None], error: Mapping[str, Any]) -> None:
+    def _close(self, attempt: RunAttempt, end: Callable[[], None], error: Mapping[str, Any]) -> None:
         """Record in the folder and in the database how the run ended; the error itself goes to the caller."""
         with suppress(RunReplacedError, OSError, ObjectsUnavailable):
             end()
@@ -245,7 +245,7 @@ class ExtractionWork:
         tables.fail(self.plan.key, ontology_id=self.plan.ontology_id, error=error, audit=self.audit)
 
 
-def hit(metadata: RunMetadata, *, shared: bool, now: float) -> CacheHit:
+def cache_hit(metadata: RunMetadata, *, shared: bool, now: float) -> CacheHit:
     """The event for a caller whose result was there already."""
     return CacheHit(
         event_id=str(uuid7()),
@@ -259,7 +259,7 @@ def hit(metadata: RunMetadata, *, shared: bool, now: float) -> CacheHit:
     )
 
 
-def completed(metadata: RunMetadata, *, now: float) -> ExtractionCompleted:
+def completion(metadata: RunMetadata, *, now: float) -> ExtractionCompleted:
     """The last event of an earlier run, for a caller who did not hear it."""
     return ExtractionCompleted(
         event_id=str(uuid7()),
@@ -280,7 +280,7 @@ def _damage_report(reason: str) -> ErrorReport:
     return ErrorReport(code=DAMAGED_RUN, message=reason, recoverable=True)
 
 
-def _damage_told(key: str, reason: str, *, now: float) -> ErrorRecoverable:
+def _damage_event(key: str, reason: str, *, now: float) -> ErrorRecoverable:
     """The event for a caller whose damaged result was restored without a run; only that caller gets it."""
     return ErrorRecoverable(
         event_id=str(uuid7()),

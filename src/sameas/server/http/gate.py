@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sameas.identity.ids import format_traceparent
@@ -71,8 +72,9 @@ class Telemetry:
                 trace.format_span_id(span.get_span_context().span_id),
                 sampled=span.get_span_context().trace_flags.sampled,
             )
-            others = [pair for pair in scope["headers"] if pair[0] != b"traceparent"]
-            note.headers = scope["headers"] = [*others, (b"traceparent", own.encode())]
+            headers = MutableHeaders(raw=[*scope["headers"]])
+            headers["traceparent"] = own
+            note.headers = scope["headers"] = headers.raw
             yield
             span.update_name(f"{name} {note.route}".strip())
             span.set_attribute("http.route", note.route)

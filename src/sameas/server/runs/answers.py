@@ -21,7 +21,7 @@ import msgspec
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.graph.model import Entity, Graph, Relation, in_memory
 from sameas.extraction.runs.metadata import RunMetadata
-from sameas.extraction.runs.record import SCOPE
+from sameas.extraction.runs.record import SCOPE, RunSummary
 from sameas.extraction.runs.service import Extraction
 from sameas.identity.key import record_digest
 from sameas.once.async_engine import AsyncEngine
@@ -30,6 +30,7 @@ from sameas.once.policy import DAY
 from sameas.once.record import Identity, Record, State
 from sameas.once.store import Query
 from sameas.server.problems import Problem
+from sameas.server.tenants.workspaces import Workspaces
 
 # Seconds for which a record that another process forgot may still be answered, at the worst.
 TTL = 1.0
@@ -174,6 +175,38 @@ def replayed(space: str, key: str, seconds: float, *, waited: float = 0.0) -> Ca
 def identity_of(space: str, key: str) -> Identity:
     """Under what the record of a run is kept."""
     return Identity(record_digest(space, SCOPE, key, "content"), space, SCOPE, key)
+
+
+class EndedRuns:
+    """Runs that workers elsewhere have ended, as they lie in their folders; blocking."""
+
+    def __init__(self, workspaces: Workspaces, *, min_confidence: float | None) -> None:
+        self._workspaces = workspaces
+        self._min_confidence = min_confidence
+
+    def whole(self, space: str, key: str, summary: RunSummary) -> Done:
+        """A whole result, whose own worker has counted it as work: this is no replay."""
+        stored = self._workspaces.get(space).read(key, summary)
+        return done_of_run(stored.metadata, stored.graph, min_confidence=self._min_confidence)
+
+    def in_part(self, space: str, key: str) -> Done | None:
+        """What is there of a run that has ended elsewhere without a whole result; None if it has not begun."""
+        runs = self._workspaces.get(space).runs
+        runs.refresh(key)
+        metadata = runs.at(key).peek()
+        if metadata is None or metadata.is_under_way:
+            return None
+        if metadata.outcome == "CANCELLED":
+            raise cancelled()
+        if metadata.status == "failed":
+            said = metadata.errors[-1].message if metadata.errors else "the run failed"
+            raise Problem(500, "run-failed", said)
+        return done_of_run(metadata, runs.at(key).graph(metadata), min_confidence=self._min_confidence)
+
+
+def cancelled() -> Problem:
+    """What those are told who wait for a run that was cancelled."""
+    return Problem(409, "run-cancelled", "the run was cancelled; extract again to go on with it")
 
 
 class Answers:

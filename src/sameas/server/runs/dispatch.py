@@ -1,8 +1,9 @@
-"""Runs that workers elsewhere do: sent to them, waited for, and sent again when their message is gone.
+"""Runs that workers do: sent to them, waited for, and sent again when their message is gone.
 
-Rule: a run is written down before it is sent, so that a broker that is away or loses a message costs time only. Whether
-a run has ended is said by what was written down; word of it over Redis makes that quicker. A run that nobody holds
-and for which no message waits is sent again, by every server that looks: of two messages one finds the claim taken.
+Rule: the request of a run is stored before the run is sent, so that a broker that is down or loses a message costs time
+only. A run has ended when it has a result or its request is gone; a notice over Redis only makes that known sooner. A
+run that nobody holds and that has no message is sent again, by every server that looks: of two messages one finds the
+claim taken.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from sameas.once.record import Record, State
 from sameas.server.runs.pending_runs import PendingObjects
 
 _LOG = logging.getLogger("sameas.server")
-# Seconds: a run that was seen waiting for so long may have lost its message.
+# Seconds after which a waiting run may have lost its message.
 _SETTLES = 3.0
-# A message may wait behind others for as long as this before it is taken for lost.
+# Seconds that a message may wait behind others before it counts as lost.
 _LOST_AFTER = 600.0
 _SENT_AGAIN_AFTER = 15.0
-# Seconds between two looks at what is written down, without word of ends and with it; and how much longer than a look.
+# Seconds between two listings of the requests, without notices of ends and with them; and how many times as long as a
+# listing takes.
 _LOOK_EVERY, _LOOK_WITH_WORD = 0.3, 2.0
 _TIMES_ITSELF = 20
 
@@ -63,15 +65,15 @@ class Dispatch:
 
     @property
     def waiting(self) -> int:
-        """How many runs were written down and have not ended, at the last look."""
+        """How many accepted runs had not ended at the last look."""
         return len(self._known)
 
     async def do(self, space: str, key: str, *, priority: Priority) -> None:
-        """Have a run done by whoever is free. Returns when it has a result, or nothing is written down of it any
-        longer: it has ended without one, or was cancelled.
+        """Have any free worker do a run. Returns when it has a result, or when its request is gone because it ended
+        without one or was cancelled.
         """
         heard = asyncio.Event()
-        # Before it is sent: a worker may be quick.
+        # Before it is sent: a worker may be done at once.
         self._ends[space, key].add(heard)
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
@@ -95,7 +97,7 @@ class Dispatch:
                 del self._ends[space, key]
 
     async def _send(self, space: str, key: str, priority: Priority) -> None:
-        """Send a run; a broker that is away is told later."""
+        """Send a run; if the broker is down, `reap` sends it later."""
         now = time.monotonic()
         self._known[space, key] = _Waiting(now, now, priority)
         try:
@@ -105,24 +107,25 @@ class Dispatch:
             _LOG.warning("the run %s is sent to workers later: %s", key, trouble)
 
     def hear_end(self, space: str, key: str) -> None:
-        """A run has ended somewhere."""
+        """A notice says that a run has ended."""
         for event in self._ends.get((space, key), ()):
             event.set()
 
     async def _look(self) -> None:
-        """Wake up those who wait for what is not written down any more, whether word of it came or not: with one look
-        for all of them, however many they are.
+        """Wake up the callers of runs whose request is gone, whether a notice came or not, with one listing for all of
+        them.
         """
         took = 0.0
         while True:
             await asyncio.sleep(max(_LOOK_WITH_WORD if self._hears_ends() else _LOOK_EVERY, _TIMES_ITSELF * took))
             if not self._ends:
                 continue
-            # Whoever begins to wait from here on is not taken for ended.
+            # A request that is stored from here on may not be in the listing.
             waited_for, began = set(self._ends), time.monotonic()
             try:
                 there = {place for place, _ in await asyncio.to_thread(self._pending_runs.places)}
-            except SameasError as trouble:
+            except Exception as trouble:
+                # Whatever it was: this is the only task that looks.
                 _LOG.warning("which runs have ended cannot be told yet: %s", trouble)
                 continue
             took = time.monotonic() - began
@@ -130,7 +133,7 @@ class Dispatch:
                 self.hear_end(*place)
 
     async def reap(self) -> int:
-        """Send again what waits, is held by nobody and has no message; returns how many."""
+        """Send runs again that wait, are held by nobody and have no message; returns how many."""
         self.queue = await asyncio.to_thread(self._broker.look)
         places = await asyncio.to_thread(self._pending_runs.places)
         now, sent = time.monotonic(), 0

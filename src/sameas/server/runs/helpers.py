@@ -1,9 +1,9 @@
-"""Chunk tasks: parts of a long run that free workers do while its owner goes through all of it.
+"""Chunk tasks: parts of a long run that free workers do while the owner of the run goes through all of it.
 
-Rule: the owner of a run calls for help when it begins and waits for none of it. Help is worth while where a chunk takes
-long: where a model is asked, or the reader reads. A helper ends when its run does, whoever ended it. Of what is set
-aside for a run that asks a model, helpers may spend one half and the owner the other, so that each alone could do all;
-where not so much may be spent, nobody helps.
+Rule: the owner asks for help when the run begins, and waits for none. Help is worth while only if a chunk takes long,
+because a model is asked or the reader reads it. A helper ends when the run does. Of the budget of a run that asks a
+model, helpers may spend one half and the owner the other, so that the owner could do everything alone; if the budget is
+too small for that, nobody helps.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ ASKS_MODELS = "model:"
 
 
 async def helpers_for(extractor: str, text: str, settings: PipelineSettings, *, chunks_per_task: int) -> int:
-    """How many helpers a run is worth: none where its chunks are few, or take no time."""
-    # A boundary is the only one within the window, so that chunks cannot be more than this.
+    """How many helpers a run should have: none if its chunks are few, or take no time."""
+    # Each window has one boundary, so there cannot be more chunks than this.
     most = len(text) // settings.chunking.window + 1
     if not chunks_per_task or most <= chunks_per_task or not extractor.startswith((ASKS_MODELS, READER, FITTED)):
         return 0
@@ -51,7 +51,7 @@ async def helpers_for(extractor: str, text: str, settings: PipelineSettings, *, 
 
 
 class Helpers:
-    """Calls helpers, and helps. Lives in the background loop of a worker."""
+    """Asks for helpers, and helps. Lives in the background loop of a worker."""
 
     def __init__(
         self,
@@ -75,11 +75,11 @@ class Helpers:
 
     @property
     def helping(self) -> int:
-        """How many parts are worked on here."""
+        """How many parts this worker is working on."""
         return len(self._tasks)
 
     async def call(self, prepared: Prepared, reserved: Reserved | None) -> None:
-        """Have others do parts of a run that begins here; a broker that is away costs their help."""
+        """Ask others to do parts of a run that begins here; if the broker is down, there is no help."""
         name = prepared.extractor.name
         if prepared.request.extraction_params.batch:
             return
@@ -96,7 +96,7 @@ class Helpers:
             _LOG.warning("the run %s is done without help: %s", prepared.key.key, trouble)
 
     async def help(self, space: str, key: str, part: RunPart) -> str:
-        """Do a part of a run that somebody else owns; says what became of it."""
+        """Do a part of a run that another worker owns; returns what became of it, for the log."""
         pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
         if pending_run is None:
             return "was over already"
@@ -119,7 +119,7 @@ class Helpers:
         return "is helped with that part by another" if done is None else f"was helped with {done} chunks"
 
     async def dismiss(self) -> None:
-        """Help no longer: whoever owns the runs does what is missing."""
+        """Stop helping; the owners of the runs do what is missing."""
         tasks = set(self._tasks)
         for task in tasks:
             task.cancel()
@@ -151,7 +151,7 @@ class Helpers:
             )
 
     async def _tidy(self, pending_run: PendingRun) -> None:
-        """Of a run that is over, leave nothing that its owner did not see."""
+        """After the end of a run, count and remove what its owner did not see."""
         space, key = pending_run.tenant, pending_run.key
         service = self._workspaces.get(space)
         objects = service.runs.objects

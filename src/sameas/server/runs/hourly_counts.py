@@ -184,7 +184,11 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def advise(counted: Iterable[Counted], *, now: float) -> tuple[Advice, ...]:
-    """What to do, scope by scope, judging the last day by the first rule and the last two weeks by the second."""
+    """What to do, scope by scope, by the rules of source document 002.
+
+    In the last day above 5 %: somebody retries too hard; none at all in two weeks: the key is wrong. Too few calls say
+    nothing. Results of extraction are meant to be asked for again, so the first rule does not hold for their scope.
+    """
     by_scope: dict[str, list[Counted]] = {}
     for one in counted:
         by_scope.setdefault(one.scope, []).append(one)

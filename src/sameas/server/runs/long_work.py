@@ -42,8 +42,8 @@ from sameas.server.runs.long_tasks import (
 )
 from sameas.server.runs.models import AccountState, ModelEstimate
 from sameas.server.runs.preparation import LONG_TEXT, Prepared, Preparing, asks_model, estimate_of, is_long
-from sameas.server.runs.run_queue import SHORT_TEXT, RunQueue
 from sameas.server.schemas import ExtractRequest
+from sameas.server.shares import SHORT_TEXT, RunQueue
 from sameas.server.tenants.ontologies import ContentGone, Ontologies, Registered
 from sameas.server.tenants.ontology_files import Described, Source
 from sameas.server.tenants.workspaces import tenant_of

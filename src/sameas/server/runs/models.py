@@ -19,9 +19,8 @@ import msgspec
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.llm.account import RateLimits
-from sameas.llm.accounts import AccountLimiters
 from sameas.llm.address import TAKE_BATCHES, ModelAddress, parse_address
-from sameas.llm.limiter import CentralRateLimiterService
+from sameas.llm.limiter import AccountLimiters, CentralRateLimiterService
 from sameas.llm.models import DEFAULT_TIMEOUT, Model
 from sameas.llm.prices import Price, load_prices
 from sameas.once.async_engine import AsyncEngine

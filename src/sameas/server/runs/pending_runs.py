@@ -156,8 +156,10 @@ class PendingObjects:
         for one in self._objects.list(_REQUESTS):
             _, _, place = one.name.partition("/")
             folder, _, key = place.partition("/")
-            if is_key(key):
-                found.append(((_tenant_of(folder), key), one.modified_at.timestamp()))
+            tenant = _tenant_of(folder)
+            # Whatever else lies there is nobody's request.
+            if is_key(key) and tenant is not None:
+                found.append(((tenant, key), one.modified_at.timestamp()))
         return sorted(found, key=lambda one: one[1])
 
 
@@ -177,9 +179,13 @@ def _name(tenant: str, key: str) -> str:
     return f"{_REQUESTS}/{folder or _NOBODY}/{key_folder(key)}"
 
 
-def _tenant_of(folder: str) -> str:
-    padded = folder + "=" * (-len(folder) % 4)
-    return "" if folder == _NOBODY else base64.urlsafe_b64decode(padded).decode("utf-8", "surrogatepass")
+def _tenant_of(folder: str) -> str | None:
+    if folder == _NOBODY:
+        return ""
+    try:
+        return base64.urlsafe_b64decode(folder + "=" * (-len(folder) % 4)).decode("utf-8", "surrogatepass")
+    except ValueError:
+        return None
 
 
 def _age(path: Path) -> float:

@@ -31,7 +31,7 @@ from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory
 from sameas.server.logs import ExtractionLog, asked_for
 from sameas.server.problems import Problem
-from sameas.server.runs.answers import Done, done_of, done_of_run, identity_of, replayed
+from sameas.server.runs.answers import Done, EndedRuns, cancelled, done_of, identity_of, replayed
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent
 from sameas.server.runs.dispatch import Dispatch
 from sameas.server.runs.helpers import Helpers
@@ -41,9 +41,9 @@ from sameas.server.runs.models import ALLOWED
 from sameas.server.runs.pending_runs import PendingObjects, PendingRun, PendingRuns
 from sameas.server.runs.preparation import LONG_TEXT, Prepared, asks_model
 from sameas.server.runs.run_budgets import RunBudgets
-from sameas.server.runs.run_queue import SHORT_TEXT, RunQueue
 from sameas.server.runs.takeover import Takeover
 from sameas.server.schemas import ExtractRequest
+from sameas.server.shares import SHORT_TEXT, RunQueue
 from sameas.server.tenants.workspaces import Workspaces, tenant_of
 
 _LOG = logging.getLogger("sameas.server")
@@ -107,9 +107,15 @@ class Runner:
         )
         # What was promised, and is begun by nobody's request.
         self.takeover = Takeover(
-            self, pending_runs, dispatch=dispatch, body_memory=body_memory, lease=lease, clock=clock
+            self,
+            pending_runs,
+            dispatch=dispatch,
+            body_memory=body_memory,
+            lease=lease,
+            clock=clock,
         )
         self._rollout = rollout
+        self._ended_runs = EndedRuns(workspaces, min_confidence=min_confidence)
         self._min_confidence = min_confidence
         self._observe = observe
         self._clock = clock
@@ -203,7 +209,7 @@ class Runner:
                     raise
             except asyncio.CancelledError:
                 if task.cancelled():
-                    raise _cancelled() from None
+                    raise cancelled() from None
                 raise
 
     async def _put_aside(self, prepared: Prepared) -> Record | None:
@@ -354,7 +360,7 @@ class Runner:
             if done is not None:
                 break
             if (space, key) in self._unwanted:
-                raise _cancelled()
+                raise cancelled()
             # It was taken back by nobody and did not begin: it is written down and sent again.
             await self._preparer.present(space, prepared.request)
             await self._promise(prepared, audit)
@@ -368,32 +374,13 @@ class Runner:
         record = await self.record(space, key)
         summary = None if record is None else RunSummary.in_record(record)
         if summary is None:
-            return await asyncio.to_thread(self._ended_in_part, space, key)
+            return await asyncio.to_thread(self._ended_runs.in_part, space, key)
         if len(prepared.request.text) <= LONG_TEXT:
             try:
-                return await asyncio.to_thread(self._accepted, space, key, summary)
+                return await asyncio.to_thread(self._ended_runs.whole, space, key, summary)
             except RunDamagedError as damage:
                 _LOG.warning("the result of the run %s is asked for as by anybody: %s", key, damage)
         return (await self._extract(prepared, audit, None))._replace(cache_hit=False)
-
-    def _accepted(self, space: str, key: str, summary: RunSummary) -> Done:
-        """A whole result, whose own worker has counted it as work: this is no replay."""
-        stored = self._workspaces.get(space).read(key, summary)
-        return done_of_run(stored.metadata, stored.graph, min_confidence=self._min_confidence)
-
-    def _ended_in_part(self, space: str, key: str) -> Done | None:
-        """What is there of a run that has ended elsewhere without a whole result; None if it has not begun."""
-        runs = self._workspaces.get(space).runs
-        runs.refresh(key)
-        metadata = runs.at(key).peek()
-        if metadata is None or metadata.is_under_way:
-            return None
-        if metadata.outcome == "CANCELLED":
-            raise _cancelled()
-        if metadata.status == "failed":
-            said = metadata.errors[-1].message if metadata.errors else "the run failed"
-            raise Problem(500, "run-failed", said)
-        return done_of_run(metadata, runs.at(key).graph(metadata), min_confidence=self._min_confidence)
 
     async def end(self, space: str, key: str, reserved: Reserved | None) -> None:
         """Take back a promise, and count what its run has spent."""
@@ -462,7 +449,7 @@ class Runner:
             return known.reserved
         if self._is_worker and not is_promised:
             # It was cancelled after this worker was told of it.
-            raise _cancelled()
+            raise cancelled()
         reserved = await self.budgets.begin(prepared)
         if is_promised:
             # Another release wrote it, and can read it.
@@ -504,10 +491,6 @@ class Runner:
             self._failures[place] = f"{type(error).__name__}: {error}"
             while len(self._failures) > _FAILURES_KEPT:
                 self._failures.popitem(last=False)
-
-
-def _cancelled() -> Problem:
-    return Problem(409, "run-cancelled", "the run was cancelled; extract again to go on with it")
 
 
 def _us() -> str:

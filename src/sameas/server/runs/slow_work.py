@@ -18,8 +18,7 @@ from sameas.questions.desk import QuestionDesk
 from sameas.questions.limits import QueryLimits
 from sameas.questions.runner import QueryRunner
 from sameas.server.problems import Problem
-from sameas.server.runs.run_queue import RunQueue
-from sameas.server.shares import Shares
+from sameas.server.shares import RunQueue, Shares
 from sameas.settings import Settings
 
 T = TypeVar("T")

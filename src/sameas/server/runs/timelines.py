@@ -165,23 +165,33 @@ class _Reading:
 def _said(line: _Line) -> str:
     match line.type:
         case "extraction_started":
-            parts = ((line.total_characters, "characters"), (line.total_chunks, "chunks"))
-            return ", ".join(f"{count:,} {what}" for count, what in parts if count is not None)
+            parts = ((line.total_characters, "character"), (line.total_chunks, "chunk"))
+            return ", ".join(_counted(count, what) for count, what in parts if count is not None)
         case "stage_started":
-            return line.stage
+            return _named(line.stage)
         case "stage_completed":
-            return f"{line.stage}: {line.item_count:,} in {line.duration_ms:,} ms" + (", in part" * line.partial)
+            items = _counted(line.item_count, "item")
+            return f"{_named(line.stage)}: {items} in {line.duration_ms:,} ms" + (", in part" * line.partial)
         case "rate_limited":
             return f"waits {line.wait_ms:,} ms for the limit of {line.reason}"
         case "timeout_warning":
             chunk = "" if line.chunk_index is None else f", chunk {line.chunk_index}"
-            return f"{line.stage}{chunk}: {line.limit} limit of {line.timeout_ms:,} ms"
+            return f"{_named(line.stage)}{chunk}: {line.limit} limit of {line.timeout_ms:,} ms"
         case "cache_hit":
             return f"from {line.source.replace('_', ' ')}" + ("" if line.items is None else f", {line.items:,} items")
         case "extraction_completed" if line.summary is not None:
             one = line.summary
-            return f"{one.entity_count:,} entities, {one.relation_count:,} relations, {one.rejected_count:,} refused"
+            found = _counted(one.entity_count, "entity", "entities"), _counted(one.relation_count, "relation")
+            return f"{', '.join(found)}, {one.rejected_count:,} refused"
         case _ if line.error is not None:
             return f"{line.error.code}: {line.error.message}"
         case _:
             return line.message or line.reason
+
+
+def _named(stage: str) -> str:
+    return stage.replace("_", " ")
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

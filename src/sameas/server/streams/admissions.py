@@ -17,8 +17,7 @@ from typing import Any, TypeAlias
 from sameas.identity.normalize import Credentials, credentials, requested_case_id
 from sameas.identity.scope import ScopeError
 from sameas.server.problems import Problem
-from sameas.server.tenants.access import AccessControl, Caller
-from sameas.server.tenants.web_sessions import WebSessions, session_of
+from sameas.server.tenants.access import AccessControl, Caller, WebSessions, session_of
 
 # Seconds after which an open stream is asked for its credential again.
 EVERY = 5.0

@@ -1,7 +1,8 @@
-"""The journals of runs that are worked on elsewhere, as files here for as long as anybody listens.
+"""Local copies of the journals of runs that other machines work on, for as long as anybody listens.
 
-Rule: a line is added where its number follows; word over Redis is quick, the objects fill every gap and stand in while
-Redis is away. Whether a run has ended is asked of what was written down, and only after its last line was read.
+Rule: a line is appended only if its number is the next. Live events over Redis are quick; the objects fill every gap,
+and replace Redis while it is away. Whether a run has ended is decided by its stored request, and only after its last
+line was read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sameas.cluster.live_events import EventReader
 
 _LOG = logging.getLogger("sameas.server")
-# Seconds between two looks at the objects, without word of what happens and with it.
+# Seconds between two looks at the objects, without live events and with them.
 _LOOK_EVERY, _LOOK_WITH_WORD = 0.5, 2.0
 
 
@@ -54,16 +55,16 @@ class JournalMirror:
         self._wanted = asyncio.Event()
 
     def open(self) -> None:
-        """Begin an empty file; whoever read an earlier one goes on by the numbers."""
+        """Begin an empty file; readers of an earlier one go on by the numbers of lines."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_name(f".{self.path.name}.writing")
         fresh.write_bytes(b"")
         fresh.replace(self.path)
 
     def hear(self, first: int, lines: list[bytes], fence: int) -> None:
-        """Lines that were told live, and the fence of who wrote them."""
+        """Append live lines of the writer with this fence."""
         if 0 < fence < self._fence:
-            # Of a worker that was replaced and has not noticed: what it says is in no journal.
+            # The writer was replaced and has not noticed; its lines are in no journal.
             return
         self._fence = max(fence, self._fence)
         if first > self._number + 1:
@@ -72,7 +73,7 @@ class JournalMirror:
         self._append([JournalLine(first + place, line) for place, line in enumerate(lines)])
 
     def hear_end(self) -> None:
-        """The run has ended somewhere."""
+        """A notice says that the run has ended: look now."""
         self._wanted.set()
 
     async def follow(self) -> None:
@@ -87,7 +88,7 @@ class JournalMirror:
                 _LOG.warning("the events of the run %s cannot be read yet: %s", self._key, trouble)
                 await asyncio.sleep(_LOOK_EVERY)
                 continue
-            # With word over Redis the looks beneath may be rare.
+            # With live events a look may be rare.
             pause = _LOOK_WITH_WORD if self._hears_word() else _LOOK_EVERY
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), pause)
@@ -108,17 +109,17 @@ class JournalMirror:
 
 
 class JournalMirrors:
-    """The journals that anybody listens to here. Lives in the background loop; `is_over` may be asked from anywhere."""
+    """The journals that somebody listens to here. Lives in the background loop; any thread may call `is_over`."""
 
     def __init__(self, folder: Path, reader: EventReader | None) -> None:
-        # A name that no process had before: what one that was killed left is removed by whoever looks.
+        # A name that no process had before; what a killed process left is removed by `keep_swept`.
         self._folder = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
         self._owned = own(self._folder)
         self._reader = reader
         self._mirrors: dict[tuple[str, str], tuple[JournalMirror, asyncio.Task[None]]] = {}
 
     async def enter(self, space: str, key: str, objects: RunObjects, *, is_open: Callable[[], Awaitable[bool]]) -> Path:
-        """The file in which the journal is, from its beginning, until `leave`."""
+        """The file that has the journal, from its beginning, until `leave`."""
         known = self._mirrors.get((space, key))
         if known is None:
             mirror = JournalMirror(
@@ -148,12 +149,12 @@ class JournalMirrors:
         mirror.path.unlink(missing_ok=True)
 
     def hear_end(self, space: str, key: str) -> None:
-        """A run has ended somewhere."""
+        """A notice says that a run has ended."""
         if (known := self._mirrors.get((space, key))) is not None:
             known[0].hear_end()
 
     def is_over(self, space: str, key: str) -> bool:
-        """Whether all that a run told is in the file."""
+        """Whether the run has ended and all its events are in the file."""
         known = self._mirrors.get((space, key))
         return known is None or known[0].is_over
 

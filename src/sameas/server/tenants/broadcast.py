@@ -189,7 +189,12 @@ T = TypeVar("T")
 
 
 class AppendLog(Generic[T]):
-    """The documents of one type under one name of one tenant."""
+    """The documents of one type under one name of one tenant, numbered from 1 without gaps.
+
+    Number n + 1 is a record of the once engine, so of two processes that add at the same time one gets the number and
+    the other reads what is there and takes the next. Nothing is ever changed; reading one number is one round trip in
+    every kind of store.
+    """
 
     def __init__(
         self, engine: AsyncEngine, kind: type[T], *, scope: str, tenant: str, retention: float | None = None

@@ -120,7 +120,9 @@ class Former(NamedTuple):
 
 
 class FormerVersions:
-    """Former versions in the store, of one owner whose place there is named. In the background loop."""
+    """Former versions in the store, of one owner whose place there is named: kept to be compared, never to be extracted
+    with. The last twenty of each ontology are kept, and go with the ontology. Lives in the background loop.
+    """
 
     def __init__(self, engine: AsyncEngine, place: str) -> None:
         self._engine = engine

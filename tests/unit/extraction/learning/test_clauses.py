@@ -6,7 +6,7 @@ from sameas.extraction.extractors.learning.clauses import clause_features, find_
 from sameas.extraction.extractors.learning.examples import Example, Triple
 from sameas.extraction.extractors.learning.lists import find_lists
 from sameas.extraction.extractors.learning.schema import Property, Schema
-from sameas.extraction.extractors.learning.spans import Span, find_spans
+from sameas.extraction.extractors.learning.spans import WordSpan, find_spans
 from sameas.extraction.extractors.learning.tokens import tokenize
 from sameas.extraction.extractors.learning.train import learn
 
@@ -63,7 +63,7 @@ def test_clauses_begin_after_stops_and_where_a_joined_one_has_its_own_subject(te
 def test_a_subject_of_the_own_clause_differs_from_one_of_another() -> None:
     tokens = tokenize("Acme makes cars. Globex makes tea.")
     clauses = find_clauses(tokens, [(0, 1), (4, 5)])
-    acme, globex, tea = (Span(at, at + 1, 0, None, None) for at in (0, 4, 6))
+    acme, globex, tea = (WordSpan(at, at + 1, 0, None, None) for at in (0, 4, 6))
     assert not set(clause_features(clauses, acme, tea)) & set(clause_features(clauses, globex, tea))
 
 
@@ -71,7 +71,7 @@ def test_a_member_of_the_list_that_the_object_is_in_differs_from_another_name() 
     tokens = tokenize("Acme and Globex bought Smith.")
     spans = find_spans(tokens)
     clauses = find_clauses(tokens, [(0, 1), (2, 3), (4, 5)], find_lists(tokens, spans))
-    acme, globex, smith = (Span(at, at + 1, 0, None, None) for at in (0, 2, 4))
+    acme, globex, smith = (WordSpan(at, at + 1, 0, None, None) for at in (0, 2, 4))
     assert set(clause_features(clauses, acme, globex)) - set(clause_features(clauses, acme, smith))
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from sameas.extraction.extractors.learning import Example, Triple
 from sameas.extraction.extractors.learning.carrying import OBJECT, SUBJECT, carry
-from sameas.extraction.extractors.learning.decoding import LearnedTriple, Mention
+from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
 from sameas.extraction.extractors.learning.lists import find_lists
 from sameas.extraction.extractors.learning.schema import Property, Schema
-from sameas.extraction.extractors.learning.spans import Span, find_spans
+from sameas.extraction.extractors.learning.spans import WordSpan, find_spans
 from sameas.extraction.extractors.learning.tokens import tokenize
 from sameas.extraction.extractors.learning.train import learn
 
@@ -70,9 +70,9 @@ def test_what_holds_between_two_members_of_a_list_is_not_carried_over() -> None:
     spans = find_spans(tokens)
     carried = frozenset((name, end) for name in ("knows", "town") for end in (SUBJECT, OBJECT))
 
-    def mention(span: Span, _: str | None = None) -> Mention:
+    def mention(span: WordSpan, _: str | None = None) -> LearnedMention:
         start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
-        return Mention(tokens.text[start:end], start, end)
+        return LearnedMention(tokens.text[start:end], start, end)
 
     by_text = {mention(span).text: mention(span) for span in spans}
     facts = [

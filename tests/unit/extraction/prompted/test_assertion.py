@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sameas.extraction.extractors.prompted.assertion import Assertions
-from sameas.extraction.extractors.prompted.locating import places
+from sameas.extraction.extractors.prompted.reading import places
 from sameas.extraction.graph.model import Claim, Mention
 from sameas.extraction.text.chunking import Chunk, chunk_text
 from sameas.extraction.text.document import Span

@@ -4,8 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from sameas.extraction.extractors.prompted.control import ModelControl
+from sameas.extraction.events import events
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.journal import MemoryJournal
+from sameas.extraction.extractors.prompted.control import ModelControl, announce
 from sameas.extraction.extractors.prompted.settings import PromptSettings
+from sameas.llm import signals
 from sameas.llm.budget import SpendingLimit
 from sameas.llm.errors import BudgetSpent
 from sameas.llm.ledger import UsageRow
@@ -117,3 +121,40 @@ def test_limits_that_cannot_be_are_refused(options) -> None:
 def test_settings_that_cannot_be_are_refused(wrong) -> None:
     with pytest.raises(ValueError, match="must"):
         PromptSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("signal", "kind", "fields"),
+    [
+        (
+            signals.RateLimited(run_id="r", wait_ms=200, reason="tokens", asked_by_server=True),
+            events.RateLimited,
+            {"wait_ms": 200, "reason": "tokens", "asked_by_server": True},
+        ),
+        (
+            signals.BudgetWarning(stage="total", used=80, limit=100, message="most is used"),
+            events.BudgetWarning,
+            {"used": 80, "limit": 100},
+        ),
+        (
+            signals.Retrying(stage="grounding", attempt=2, wait_ms=50, code="server", message="500"),
+            events.ErrorRecoverable,
+            {"stage": "grounding"},
+        ),
+        (signals.CircuitOpened(failures=5, retry_after_ms=120_000), events.ErrorRecoverable, {"stage": None}),
+        (
+            signals.MemoHit(stage="grounding", model="m", tokens=7),
+            events.CacheHit,
+            {"source": "model_call", "items": 7},
+        ),
+        (signals.CircuitClosed(), None, {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_signal_becomes_its_event(signal, kind, fields) -> None:
+    journal = MemoryJournal()
+    announce(signal, Bus("r", journal=journal))
+    found = list(journal.read())
+    assert [type(event) for event in found] == ([] if kind is None else [kind])
+    for name, value in fields.items():
+        assert getattr(found[0], name) == value

@@ -19,8 +19,8 @@ from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.memo import CallMemo, call_key
 from sameas.llm.models import Ask, ModelError, Reply, Usage
 from sameas.llm.prices import Price
-from sameas.llm.tries import Backoff
-from sameas.llm.usage import count_input
+from sameas.llm.supervisor import Backoff
+from sameas.llm.tokens import count_input
 from sameas.once.async_engine import AsyncEngine
 from tests.servers.model_oracle import Oracle, Seen
 from tests.unit.extraction.company import company_index

@@ -9,7 +9,7 @@ import pytest
 from sameas.extraction.extractors.learning.examples import Example, Triple
 from sameas.extraction.extractors.prompted import ModelControl, ModelExtractor, PromptSettings
 from sameas.extraction.extractors.prompted import questions as questions_module
-from sameas.extraction.extractors.prompted.prompt import Prompt, PromptName, prompt
+from sameas.extraction.extractors.prompted.questions import Prompt, PromptName, prompt
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.llm.limiter import CentralRateLimiterService
 from tests.unit.extraction.company import EX, company_index

@@ -7,12 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sameas.extraction.extractors.prompted.replies import (
+    Agreed,
     BadReplyError,
     EntityReply,
     GroundingReply,
     JointReply,
     NamedEntity,
     RelationReply,
+    SampledItem,
+    agree,
     read_reply,
     schema_of,
 )
@@ -130,3 +133,24 @@ def test_schemas_are_closed_complete_and_without_enumerations(kind: type) -> Non
 def test_what_is_no_reply_has_no_schema() -> None:
     with pytest.raises(TypeError):
         schema_of(NamedEntity)
+
+
+def test_with_several_samples_it_is_the_share_that_agree() -> None:
+    samples = [
+        [SampledItem("a"), SampledItem("b")],
+        [SampledItem("a")],
+        [SampledItem("a"), SampledItem("c"), SampledItem("a")],
+        [SampledItem("b")],
+    ]
+    assert agree(samples, minimum=0.5) == [Agreed("a", 0.75, "agreement"), Agreed("b", 0.5, "agreement")]
+
+
+def test_with_one_sample_the_model_may_speak_for_itself() -> None:
+    assert agree([[SampledItem("a", 80), SampledItem("b")]], minimum=0.5) == [
+        Agreed("a", 0.8, "model"),
+        Agreed("b", None, "rule"),
+    ]
+
+
+def test_a_model_that_is_sure_of_itself_does_not_outvote_the_others() -> None:
+    assert agree([[SampledItem("a", 100)], [], []], minimum=0.5) == []

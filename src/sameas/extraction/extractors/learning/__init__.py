@@ -3,7 +3,7 @@ them.
 """
 
 from sameas.extraction.extractors.learning.container import ContainerError
-from sameas.extraction.extractors.learning.decoding import LearnedTriple, Mention, Thresholds
+from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple, Thresholds
 from sameas.extraction.extractors.learning.examples import Example, ExamplesError, Triple, parse_examples, read_examples
 from sameas.extraction.extractors.learning.model import LearnedModel
 from sameas.extraction.extractors.learning.schema import Property, Schema, SchemaError, read_text2kgbench_schema
@@ -12,9 +12,9 @@ __all__ = [
     "ContainerError",
     "Example",
     "ExamplesError",
+    "LearnedMention",
     "LearnedModel",
     "LearnedTriple",
-    "Mention",
     "Property",
     "Schema",
     "SchemaError",

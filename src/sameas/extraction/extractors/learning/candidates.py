@@ -19,7 +19,7 @@ from sameas.extraction.extractors.learning.spans import (
     QUOTED,
     SHORTENED,
     STOPWORDS,
-    Span,
+    WordSpan,
     collect_spans,
 )
 from sameas.extraction.extractors.learning.tokens import Tokens
@@ -29,7 +29,7 @@ _SUBJECT_KINDS = NAME | QUOTED | OPENING | MIXED | BRACKETED | KNOWN | PLAIN
 _NAMING_KINDS = OPENING | QUOTED | KNOWN
 
 
-def can_be_subject(span: Span) -> bool:
+def can_be_subject(span: WordSpan) -> bool:
     """Whether a thing can have this for a name: anything but a bare date or number, or another's normal
     form.
     """
@@ -61,7 +61,7 @@ def _phrases(tokens: Tokens, lexicon: Lexicon, without: int) -> list[tuple[int, 
     return found
 
 
-def find_candidates(tokens: Tokens, lexicon: Lexicon, *, without: int = NOBODY) -> list[Span]:
+def find_candidates(tokens: Tokens, lexicon: Lexicon, *, without: int = NOBODY) -> list[WordSpan]:
     """All candidates, ordered by place; `without` leaves out what only that example knows."""
     found = collect_spans(tokens)
     lower, count = tokens.lower, len(tokens)

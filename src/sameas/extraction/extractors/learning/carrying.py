@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
-from sameas.extraction.extractors.learning.decoding import LearnedTriple, Mention
+from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
 from sameas.extraction.extractors.learning.examples import Triple
 from sameas.extraction.extractors.learning.lists import Lists
-from sameas.extraction.extractors.learning.spans import Span
+from sameas.extraction.extractors.learning.spans import WordSpan
 from sameas.extraction.extractors.learning.tokens import Tokens, fold
 
 SUBJECT, OBJECT = "subject", "object"
@@ -78,17 +78,17 @@ def carry(
     carried: Carried,
     *,
     tokens: Tokens,
-    mention: Callable[[Span, str | None], Mention],
+    mention: Callable[[WordSpan, str | None], LearnedMention],
 ) -> list[LearnedTriple]:
     """The facts, and those that are true of the other members of a list as well.
 
     `mention` makes a member an object of a property, or a subject where none is given.
     """
 
-    def place(said: Mention) -> tuple[int, int]:
+    def place(said: LearnedMention) -> tuple[int, int]:
         return bisect_left(tokens.starts, said.start), bisect_right(tokens.ends, said.end)
 
-    def others(end: str, fact: LearnedTriple, said: Mention) -> tuple[Span, ...]:
+    def others(end: str, fact: LearnedTriple, said: LearnedMention) -> tuple[WordSpan, ...]:
         return lists.beside(*place(said)) if (fact.property, end) in carried else ()
 
     made = list(facts)

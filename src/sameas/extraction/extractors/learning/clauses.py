@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from sameas.extraction.extractors.learning.hashing import lead, salt, slot, word
 from sameas.extraction.extractors.learning.lists import Lists
-from sameas.extraction.extractors.learning.spans import Span, sentence_starts
+from sameas.extraction.extractors.learning.spans import WordSpan, sentence_starts
 from sameas.extraction.extractors.learning.tokens import Tokens, word_set
 
 _JOINING = word_set("and while whereas but und et y")
@@ -96,7 +96,7 @@ def _opening(tokens: Tokens, at: int, names: Mapping[int, int]) -> int:
     return word("the") if first == "the" else word("other")
 
 
-def clause_features(clauses: Clauses, subject: Span, target: Span) -> tuple[int, ...]:
+def clause_features(clauses: Clauses, subject: WordSpan, target: WordSpan) -> tuple[int, ...]:
     """Features of how far the subject's clause is from the object's, and how each of them opens."""
     there, here = clauses.number[subject.first], clauses.number[target.first]
     gap = max(-_FARTHEST, min(_FARTHEST, here - there)) + _FARTHEST

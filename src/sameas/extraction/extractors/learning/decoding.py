@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-class Mention(msgspec.Struct, frozen=True):
+class LearnedMention(msgspec.Struct, frozen=True):
     """Characters of the sentence, and the normal form that they stand for where it differs."""
 
     text: str
@@ -26,7 +26,7 @@ class Mention(msgspec.Struct, frozen=True):
         """The normal form, or the text where there is none."""
         return self.text if self.form is None else self.form
 
-    def overlaps(self, other: Mention) -> bool:
+    def overlaps(self, other: LearnedMention) -> bool:
         """Whether the two share a character."""
         return self.start < other.end and other.start < self.end
 
@@ -35,8 +35,8 @@ class LearnedTriple(msgspec.Struct, frozen=True):
     """A fact read from a sentence: both ends have their place in it."""
 
     property: str
-    subject: Mention
-    object: Mention
+    subject: LearnedMention
+    object: LearnedMention
     confidence: float
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sameas.extraction.extractors.learning.examples import Example
 from sameas.extraction.extractors.learning.lexicon import Lexicon
 from sameas.extraction.extractors.learning.schema import Property
-from sameas.extraction.extractors.learning.spans import SHORTENED, Span, find_spans
+from sameas.extraction.extractors.learning.spans import SHORTENED, WordSpan, find_spans
 from sameas.extraction.extractors.learning.styles import AFFIX, AS_IS, DATE_SORTS, SEPARATOR, SORTS, sort_of, write_span
 from sameas.extraction.extractors.learning.tokens import Tokens, fold, tokenize, word_set
 
@@ -68,7 +68,7 @@ class Forms:
 
     styles: Mapping[tuple[str, str], str]
 
-    def render(self, name: str, span: Span, tokens: Tokens, lexicon: Lexicon) -> str:
+    def render(self, name: str, span: WordSpan, tokens: Tokens, lexicon: Lexicon) -> str:
         """The value as this property writes it."""
         if span.form is not None:
             return span.form
@@ -127,6 +127,6 @@ def shortens(examples: Sequence[Example], properties: Container[str]) -> bool:
     return len(shown) >= _SHORTENED_SUPPORT
 
 
-def is_shortened(span: Span, tokens: Tokens) -> bool:
+def is_shortened(span: WordSpan, tokens: Tokens) -> bool:
     """Whether a candidate is a name without its middle, and not a title with a last name."""
     return bool(span.kinds & SHORTENED) and span.form is not None and tokens.lower[span.first] not in _TITLES

@@ -15,7 +15,7 @@ from sameas.extraction.extractors.learning.spans import (
     PHRASE,
     PLAIN,
     QUOTED,
-    Span,
+    WordSpan,
     is_single,
     sentence_starts,
 )
@@ -30,7 +30,7 @@ _ENDS = word_set(
 _SURE = NAME | QUOTED | KNOWN | PLAIN
 _LONGEST = 12
 
-Members = tuple[Span, ...]
+Members = tuple[WordSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Lists:
         return one in self.found and any((span.first, span.last) == other for span in self.found[one])
 
 
-def find_lists(tokens: Tokens, spans: Sequence[Span]) -> Lists:
+def find_lists(tokens: Tokens, spans: Sequence[WordSpan]) -> Lists:
     """The lists of names and plain things among the candidates; numbers and dates have none."""
     if _CLOSING.isdisjoint(tokens.lower):
         return Lists({})
@@ -60,8 +60,8 @@ def find_lists(tokens: Tokens, spans: Sequence[Span]) -> Lists:
         and span.value is None
         and is_single(tokens, span.first, span.last)
     ]
-    starting: dict[int, Span] = {}
-    ending: dict[int, Span] = {}
+    starting: dict[int, WordSpan] = {}
+    ending: dict[int, WordSpan] = {}
     # A phrase may be more than a name: it counts where nothing surer is there.
     for span in sorted(single, key=lambda span: (bool(span.kinds & _SURE), span.last - span.first)):
         starting[span.first] = span
@@ -77,7 +77,7 @@ def find_lists(tokens: Tokens, spans: Sequence[Span]) -> Lists:
 
 
 def _around(
-    tokens: Tokens, at: int, begins: frozenset[int], starting: dict[int, Span], ending: dict[int, Span]
+    tokens: Tokens, at: int, begins: frozenset[int], starting: dict[int, WordSpan], ending: dict[int, WordSpan]
 ) -> Members:
     """The members on both sides of a conjunction."""
     lower = tokens.lower
@@ -86,7 +86,7 @@ def _around(
         right += 1
     last = starting.get(right)
     left = at - 1 if at and lower[at - 1] == "," else at
-    members: list[Span] = []
+    members: list[WordSpan] = []
     while last is not None and len(members) < _LONGEST:
         member = ending.get(left)
         if member is None or not _is_alike(tokens, member, last, begins):
@@ -101,7 +101,7 @@ def _around(
     return (*members, last) if last is not None and members else ()
 
 
-def _is_alike(tokens: Tokens, one: Span, other: Span, begins: frozenset[int]) -> bool:
+def _is_alike(tokens: Tokens, one: WordSpan, other: WordSpan, begins: frozenset[int]) -> bool:
     """Whether both have a capital or neither has; that of a sentence's first word says nothing."""
     if one.first == 0 or one.first in begins:
         return True

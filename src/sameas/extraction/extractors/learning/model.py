@@ -19,14 +19,14 @@ from sameas.extraction.extractors.learning.candidates import find_candidates
 from sameas.extraction.extractors.learning.carrying import carry
 from sameas.extraction.extractors.learning.clauses import clause_features
 from sameas.extraction.extractors.learning.container import digest_of, pack, unpack, write_file
-from sameas.extraction.extractors.learning.decoding import LearnedTriple, Mention, Thresholds, choose
+from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple, Thresholds, choose
 from sameas.extraction.extractors.learning.forms import Forms, is_shortened
 from sameas.extraction.extractors.learning.hashing import word
 from sameas.extraction.extractors.learning.labels import Cues
 from sameas.extraction.extractors.learning.lexicon import Known, Lexicon, Table
 from sameas.extraction.extractors.learning.lists import find_lists
 from sameas.extraction.extractors.learning.object_features import object_features
-from sameas.extraction.extractors.learning.spans import KNOWN, SHORTENED, Span
+from sameas.extraction.extractors.learning.spans import KNOWN, SHORTENED, WordSpan
 from sameas.extraction.extractors.learning.styles import SORTS, sort_of
 from sameas.extraction.extractors.learning.subject_features import (
     Standing,
@@ -48,7 +48,7 @@ _SORT_ROWS = {sort: i for i, sort in enumerate(SORTS)}
 
 Rows = list[tuple[str, list[tuple[str, str, int]]]]
 # A subject, its weight as seen from an object, where it stands from there, and what sort of thing it is.
-_Beside = tuple[Mention, float, Standing, Sequence[int]]
+_Beside = tuple[LearnedMention, float, Standing, Sequence[int]]
 
 
 class ModelContent(msgspec.Struct, frozen=True):
@@ -135,7 +135,7 @@ class LearnedModel:
         if not chosen or not self._carried:
             return chosen
 
-        def mention(span: Span, name: str | None) -> Mention:
+        def mention(span: WordSpan, name: str | None) -> LearnedMention:
             return _mention(tokens, span) if name is None else self._object_mention(tokens, span, name)
 
         return carry(chosen, find_lists(tokens, spans), self._carried, tokens=tokens, mention=mention)
@@ -144,12 +144,12 @@ class LearnedModel:
         """All facts worth a thought, whatever the thresholds."""
         return self._guess(*self._read(sentence), Thresholds(_FLOOR, _FLOOR))
 
-    def _read(self, sentence: str) -> tuple[Tokens, list[Span]]:
+    def _read(self, sentence: str) -> tuple[Tokens, list[WordSpan]]:
         # A text of this length is no sentence; its beginning is read.
         tokens = tokenize(sentence[:_LONGEST])
         return tokens, [span for span in find_candidates(tokens, self._lexicon) if self._is_taught(span, tokens)]
 
-    def _guess(self, tokens: Tokens, spans: list[Span], bar: Thresholds) -> list[LearnedTriple]:
+    def _guess(self, tokens: Tokens, spans: list[WordSpan], bar: Thresholds) -> list[LearnedTriple]:
         if not spans or not self.properties:
             return []
         scores = self._object_scores(tokens, spans)
@@ -177,13 +177,13 @@ class LearnedModel:
                     best = max(best, score * share)
         return guesses
 
-    def _is_taught(self, span: Span, tokens: Tokens) -> bool:
+    def _is_taught(self, span: WordSpan, tokens: Tokens) -> bool:
         """Whether the examples have shown this way to a normal form."""
         if not span.kinds & SHORTENED or span.kinds & KNOWN:
             return True
         return self.content.shortens and is_shortened(span, tokens)
 
-    def _object_scores(self, tokens: Tokens, spans: list[Span]) -> NDArray[np.float32]:
+    def _object_scores(self, tokens: Tokens, spans: list[WordSpan]) -> NDArray[np.float32]:
         features = object_features(tokens, spans, self._lexicon, self._cues)
         row_of = self._row.get
         flat: list[int] = []
@@ -198,11 +198,11 @@ class LearnedModel:
         found: NDArray[np.float32] = np.float32(0.5) * (np.float32(1) + np.tanh(np.float32(0.5) * sums))
         return found
 
-    def _object_mention(self, tokens: Tokens, span: Span, name: str) -> Mention:
+    def _object_mention(self, tokens: Tokens, span: WordSpan, name: str) -> LearnedMention:
         text = tokens.slice(span.first, span.last)
         form = self._forms.render(name, span, tokens, self._lexicon)
         start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
-        return Mention(text, start, end, None if form == text else form)
+        return LearnedMention(text, start, end, None if form == text else form)
 
     @property
     def trusted(self) -> frozenset[str]:
@@ -237,7 +237,7 @@ class _Chooser:
     def _sum(self, row: Sequence[int]) -> float:
         return sum(filter(None, map(self._weigh, row)), 0.0)
 
-    def _seen_from(self, target: Span) -> list[_Beside]:
+    def _seen_from(self, target: WordSpan) -> list[_Beside]:
         at = (target.first, target.last)
         found = self._beside.get(at)
         if found is None:
@@ -252,7 +252,7 @@ class _Chooser:
                     found.append((mention, base + self._sum(pair), place, look))
         return found
 
-    def subjects_of(self, target: Span, name: int) -> list[tuple[Mention, float]]:
+    def subjects_of(self, target: WordSpan, name: int) -> list[tuple[LearnedMention, float]]:
         """The likely subjects of a fact with this object and property, each with its share of the
         probability.
         """
@@ -265,15 +265,15 @@ class _Chooser:
         return _pool([item[0] for item in seen], [power / total for power in powers[1:]])
 
 
-def _mention(tokens: Tokens, span: Span) -> Mention:
+def _mention(tokens: Tokens, span: WordSpan) -> LearnedMention:
     start, end = tokens.starts[span.first], tokens.ends[span.last - 1]
-    return Mention(tokens.text[start:end], start, end, span.form)
+    return LearnedMention(tokens.text[start:end], start, end, span.form)
 
 
-def _pool(mentions: Sequence[Mention], shares: Sequence[float]) -> list[tuple[Mention, float]]:
+def _pool(mentions: Sequence[LearnedMention], shares: Sequence[float]) -> list[tuple[LearnedMention, float]]:
     """The likeliest subject, mentions of one name taken together, and others nearly as likely."""
     total: dict[str, float] = defaultdict(float)
-    best: dict[str, tuple[float, Mention]] = {}
+    best: dict[str, tuple[float, LearnedMention]] = {}
     for mention, share in zip(mentions, shares, strict=True):
         key = mention.value.lower()
         total[key] += share
@@ -282,7 +282,7 @@ def _pool(mentions: Sequence[Mention], shares: Sequence[float]) -> list[tuple[Me
     least = min(_SECOND_SUBJECT, max(total.values(), default=0.0))
     likely = [key for key, share in total.items() if share >= least]
     ranked = sorted(likely, key=lambda key: (-total[key], best[key][1].start, key))
-    kept: list[tuple[Mention, float]] = []
+    kept: list[tuple[LearnedMention, float]] = []
     for key in ranked:
         mention = best[key][1]
         if kept and (total[key] < _SECOND_SUBJECT or any(mention.overlaps(other) for other, _ in kept)):

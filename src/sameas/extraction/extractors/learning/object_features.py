@@ -13,7 +13,7 @@ from sameas.extraction.extractors.learning.hashing import lead, salt, slot, word
 from sameas.extraction.extractors.learning.labels import Cues, stem
 from sameas.extraction.extractors.learning.lexicon import NOBODY, Known, Lexicon
 from sameas.extraction.extractors.learning.nesting import Nesting
-from sameas.extraction.extractors.learning.spans import KIND_BITS, NAME, OPENING, QUOTED, STOPWORDS, Span
+from sameas.extraction.extractors.learning.spans import KIND_BITS, NAME, OPENING, QUOTED, STOPWORDS, WordSpan
 from sameas.extraction.extractors.learning.styles import SORTS, sort_of
 from sameas.extraction.extractors.learning.tokens import Tokens
 
@@ -70,7 +70,7 @@ def shape(text: str) -> str:
     return "a" if text[0].isalpha() else text
 
 
-def _zone(place: int, span: Span) -> str:
+def _zone(place: int, span: WordSpan) -> str:
     if place < span.first:
         distance = span.first - place
         return "before" if distance <= _NEAR else "left" if distance <= _FAR else "far left"
@@ -80,7 +80,7 @@ def _zone(place: int, span: Span) -> str:
     return "inside"
 
 
-def _knowns(span: Span, key: str, lexicon: Lexicon) -> Sequence[Known]:
+def _knowns(span: WordSpan, key: str, lexicon: Lexicon) -> Sequence[Known]:
     if span.form is None:
         return lexicon.values.get(key, ())
     return [known for known in lexicon.aliases.get(key, ()) if known.form == span.form]
@@ -106,7 +106,7 @@ def _known_features(row: list[int], knowns: Sequence[Known], *, before: int, wit
 
 
 def object_features(
-    tokens: Tokens, spans: list[Span], lexicon: Lexicon, cues: Cues, *, without: int = NOBODY
+    tokens: Tokens, spans: list[WordSpan], lexicon: Lexicon, cues: Cues, *, without: int = NOBODY
 ) -> ObjectFeatures:
     """Features of every candidate of a sentence, as an object of any property."""
     lower = tokens.lower

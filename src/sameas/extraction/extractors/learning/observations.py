@@ -27,7 +27,7 @@ from sameas.extraction.extractors.learning.labels import Cues, cues_of
 from sameas.extraction.extractors.learning.lexicon import Lexicon, key_of, learn_lexicon
 from sameas.extraction.extractors.learning.object_features import object_features
 from sameas.extraction.extractors.learning.schema import Schema
-from sameas.extraction.extractors.learning.spans import Span
+from sameas.extraction.extractors.learning.spans import WordSpan
 from sameas.extraction.extractors.learning.styles import settle_order, sort_of, writings
 from sameas.extraction.extractors.learning.subject_features import (
     SubjectFeatures,
@@ -79,11 +79,11 @@ class Observations:
 class _Read:
     example: Example
     tokens: Tokens
-    spans: list[Span]
+    spans: list[WordSpan]
     lexicon: Lexicon
 
 
-def _matching_styles(value: str, span: Span, tokens: Tokens, affixes: tuple[str, ...]) -> list[str]:
+def _matching_styles(value: str, span: WordSpan, tokens: Tokens, affixes: tuple[str, ...]) -> list[str]:
     wanted = fold(value)
     return [style for style, written in writings(span, tokens, affixes) if fold(written) == wanted]
 
@@ -138,7 +138,7 @@ def _says_several(example: Example) -> bool:
     return len(subjects) > 1 or len(list(islice(sentence_spans(example.text), 2))) > 1
 
 
-def _same_year(value: str, span: Span) -> bool:
+def _same_year(value: str, span: WordSpan) -> bool:
     """A date that the text says less exactly than the example does: neither right nor wrong."""
     if not isinstance(span.value, Date):
         return False
@@ -219,7 +219,7 @@ class _Collector:
                 weights[i, column] = 0
         return list(matches)
 
-    def _choice(self, triple: Triple, target: Span, subjects: SubjectFeatures, tokens: Tokens) -> None:
+    def _choice(self, triple: Triple, target: WordSpan, subjects: SubjectFeatures, tokens: Tokens) -> None:
         out = self.out
         wanted, name = fold(triple.subject), word(triple.property)
         found = False

@@ -55,7 +55,7 @@ _NAME_PIECES = (3, 5)
 _ABBREVIATION = 3
 
 
-class Span(msgspec.Struct, frozen=True):
+class WordSpan(msgspec.Struct, frozen=True):
     """Tokens first to last (not included) of a sentence, the forms they have, and what they say where that
     is known.
     """
@@ -82,10 +82,10 @@ class Spans:
             key = (first, last, form)
             self.found[key] = self.found.get(key, 0) | kind
 
-    def ordered(self) -> list[Span]:
+    def ordered(self) -> list[WordSpan]:
         ordered = sorted(self.found, key=lambda key: (key[0], key[1], key[2] or ""))
         return [
-            Span(a, b, self.found[(a, b, form)], form, self.values.get((a, b)) if form is None else None)
+            WordSpan(a, b, self.found[(a, b, form)], form, self.values.get((a, b)) if form is None else None)
             for a, b, form in ordered
         ]
 
@@ -290,7 +290,7 @@ STOPWORDS = word_set(
 )
 
 
-def find_spans(tokens: Tokens) -> list[Span]:
+def find_spans(tokens: Tokens) -> list[WordSpan]:
     """All spans of a sentence, ordered by place."""
     return collect_spans(tokens).ordered()
 

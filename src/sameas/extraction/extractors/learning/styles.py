@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from sameas.extraction.extractors.learning import dates, quantities
 from sameas.extraction.extractors.learning.dates import Date
 from sameas.extraction.extractors.learning.quantities import Quantity
-from sameas.extraction.extractors.learning.spans import Span
+from sameas.extraction.extractors.learning.spans import WordSpan
 from sameas.extraction.extractors.learning.tokens import Tokens, fold
 
 AS_IS = "as is"
@@ -20,7 +20,7 @@ DATE_SORTS = ("day", "month", "year")
 SORTS = (*DATE_SORTS, "form", "number", "text")
 
 
-def sort_of(span: Span) -> str:
+def sort_of(span: WordSpan) -> str:
     """What a candidate says: a day, month, year, number, a normal form, or text."""
     if span.form is not None:
         return "form"
@@ -29,7 +29,7 @@ def sort_of(span: Span) -> str:
     return "number" if isinstance(span.value, Quantity) else "text"
 
 
-def write_span(span: Span, text: str, style: str) -> str | None:
+def write_span(span: WordSpan, text: str, style: str) -> str | None:
     """The candidate in a style, or None where it cannot be written so."""
     if style == AS_IS:
         return text
@@ -49,7 +49,7 @@ def write_span(span: Span, text: str, style: str) -> str | None:
     return None
 
 
-def writings(span: Span, tokens: Tokens, affixes: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def writings(span: WordSpan, tokens: Tokens, affixes: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """Every style in which a candidate can be written, with the result; words are added to each of them."""
     if span.form is not None:
         yield AS_IS, span.form

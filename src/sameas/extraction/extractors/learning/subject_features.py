@@ -25,7 +25,7 @@ from sameas.extraction.extractors.learning.spans import (
     QUANTITY,
     QUOTED,
     STOPWORDS,
-    Span,
+    WordSpan,
     is_single,
 )
 from sameas.extraction.extractors.learning.tokens import Tokens, word_set
@@ -62,7 +62,7 @@ Standing = tuple[str, int, int]
 class SubjectFeatures:
     """The subjects of a sentence to choose from, their static features, and its names."""
 
-    spans: list[Span]
+    spans: list[WordSpan]
     rows: list[list[int]]
     looks: list[tuple[int, ...]]
     absent: list[int]
@@ -84,7 +84,7 @@ def _absent(tokens: Tokens) -> list[int]:
     return row + [_A_HAS ^ word(text) for text in sorted(_ABSENCE_WORDS.intersection(lower))]
 
 
-def _is_more_than_number(span: Span, tokens: Tokens, lexicon: Lexicon, *, without: int) -> bool:
+def _is_more_than_number(span: WordSpan, tokens: Tokens, lexicon: Lexicon, *, without: int) -> bool:
     """Digits are a name where they are quoted, open a sentence, or are a subject elsewhere; a known value is none."""
     if span.kinds & (QUOTED | OPENING):
         return True
@@ -93,7 +93,9 @@ def _is_more_than_number(span: Span, tokens: Tokens, lexicon: Lexicon, *, withou
     return lexicon.knows_subject(" ".join(tokens.lower[span.first : span.last]), without=without)
 
 
-def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, without: int = NOBODY) -> SubjectFeatures:
+def subject_features(
+    tokens: Tokens, spans: list[WordSpan], lexicon: Lexicon, *, without: int = NOBODY
+) -> SubjectFeatures:
     """The static features of every candidate that can be a subject."""
     lower = tokens.lower
     numbers = [word(text) for text in lower]
@@ -163,7 +165,7 @@ def subject_features(tokens: Tokens, spans: list[Span], lexicon: Lexicon, *, wit
     return SubjectFeatures(chosen, rows, sorts, _absent(tokens), names, clauses)
 
 
-def place_of(subject: Span, target: Span, names: Names) -> Standing:
+def place_of(subject: WordSpan, target: WordSpan, names: Names) -> Standing:
     """Where the subject stands from the object, and, coarsely, how far away and how many names are between."""
     if target.last <= subject.first:
         return _apart("after", target.last, subject.first, names)

@@ -45,7 +45,7 @@ _LONGEST_RUN = 16
 _LOOK = 120
 
 
-class Known(NamedTuple):
+class KnownIndividual(NamedTuple):
     """An individual under one of its labels."""
 
     iri: str
@@ -66,10 +66,12 @@ class Sighting:
                 if entry.kind == "class"
             )
         )
-        self._individuals: Phrases[Known] = Phrases(
+        self._individuals: Phrases[KnownIndividual] = Phrases(
             (
                 entry.text,
-                Known(entry.iri, _specific(index.individuals[entry.iri].types, index), entry.text[:1].isupper()),
+                KnownIndividual(
+                    entry.iri, _specific(index.individuals[entry.iri].types, index), entry.text[:1].isupper()
+                ),
             )
             for entry in entries
             if entry.kind == "individual"

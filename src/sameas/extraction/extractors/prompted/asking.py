@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from sameas.extraction.extractors.contract import ChunkFailedError
-from sameas.extraction.extractors.prompted.prompt import prompt
+from sameas.extraction.extractors.prompted.questions import prompt
 from sameas.extraction.extractors.prompted.replies import BadReplyError, read_reply, schema_of
 from sameas.extraction.extractors.prompted.settings import PromptSettings
 from sameas.llm.errors import CallRefused

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sameas.extraction.extractors.prompted.addressing import addressed, decoded, is_within
-from sameas.extraction.extractors.prompted.locating import places
 from sameas.extraction.extractors.prompted.order_cues import may_order
+from sameas.extraction.extractors.prompted.reading import places
 from sameas.extraction.graph.model import Claim, Mention, Rejection, RejectionCode
 from sameas.extraction.text.chunking import Chunk, find_sentence
 from sameas.extraction.text.document import Span

@@ -1,4 +1,5 @@
-"""Under which control a model is asked: who limits it, what remembers its answers, and what a run may spend.
+"""Under which control a model is asked: who limits it, what remembers its answers, what a run may spend, and how its
+signals become events of the run.
 
 Rule: nothing here changes an answer, so nothing here is in a key. A limit that somebody set holds for a document over
 all attempts at it. Where nobody set one, a run begins with the source document's tokens for each chunk and gets more
@@ -8,17 +9,49 @@ for whatever its questions take, one repair each included: no document ends for 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import assert_never
 
 import msgspec
 
+from sameas.extraction.events.bus import Bus
+from sameas.extraction.events.events import BudgetWarning, CacheHit, ErrorRecoverable, ErrorReport, RateLimited
 from sameas.extraction.extractors.prompted.settings import PromptSettings
+from sameas.llm import signals
 from sameas.llm.budget import OTHER, SHARES, TOKENS_PER_CHUNK, SpendingLimit, TokenBudgetService
 from sameas.llm.ledger import UsageRow
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import CallMemo
 from sameas.llm.signals import Listener
-from sameas.llm.tries import Backoff
+from sameas.llm.supervisor import Backoff
+
+
+def announce(signal: signals.Signal, bus: Bus) -> None:
+    """Emit what a signal means to those who follow the run; a circuit that closes again is not news to them."""
+    match signal:
+        case signals.RateLimited():
+            asked = signal.asked_by_server
+            bus.emit(RateLimited, wait_ms=signal.wait_ms, reason=signal.reason, asked_by_server=asked)
+        case signals.BudgetWarning():
+            bus.emit(BudgetWarning, stage=signal.stage, used=signal.used, limit=signal.limit, message=signal.message)
+        case signals.Retrying():
+            report = ErrorReport(
+                code=signal.code, message=signal.message, recoverable=True, retry_after_ms=signal.wait_ms
+            )
+            bus.emit(ErrorRecoverable, error=report, stage=signal.stage)
+        case signals.CircuitOpened():
+            message = f"the model's server failed {signal.failures} times in a row and is not asked for a while"
+            report = ErrorReport(
+                code="circuit_open", message=message, recoverable=True, retry_after_ms=signal.retry_after_ms
+            )
+            bus.emit(ErrorRecoverable, error=report)
+        case signals.MemoHit():
+            bus.emit(CacheHit, source="model_call", key=signal.model, items=signal.tokens)
+        case signals.CircuitClosed():
+            pass
+        case _:
+            assert_never(signal)
+
 
 _ENTITIES, _RELATIONS, _GROUNDING = "entity_extraction", "relation_extraction", "grounding"
 

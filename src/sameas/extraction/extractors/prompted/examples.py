@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sameas.extraction.extractors.prompted.agreement import Agreed
 from sameas.extraction.extractors.prompted.settings import ExtractionMode
 from sameas.extraction.extractors.prompted.signatures import Menu
 from sameas.extraction.text.chunking import Chunk
@@ -120,6 +119,7 @@ class ExampleBook:
     def _listed(self, example: Example, things: Sequence[tuple[str, int]], menu: Menu) -> list[tuple[str, int]]:
         """What a question about the text would list: in its order, with all values, whether a fact uses them or not."""
         from sameas.extraction.extractors.prompted.reading import read_things
+        from sameas.extraction.extractors.prompted.replies import Agreed
 
         chunk = Chunk(0, 0, len(example.text), example.text)
         names = [Agreed((name, menu.class_at(number)), None, "rule") for name, number in things if number]
@@ -146,7 +146,7 @@ class ExampleBook:
 
 def _copied(example: Example) -> Example:
     """The example with the facts that can be copied from its text."""
-    from sameas.extraction.extractors.prompted.locating import places
+    from sameas.extraction.extractors.prompted.reading import places
 
     text = example.text
     copied = (one for one in example.triples if places(text, one.subject) and places(text, one.object))

@@ -17,8 +17,7 @@ import msgspec
 from sameas.extraction.extractors.contract import Found, RunLink
 from sameas.extraction.extractors.prompted.control import ModelControl
 from sameas.extraction.extractors.prompted.examples import ExampleBook
-from sameas.extraction.extractors.prompted.prompt import prompt
-from sameas.extraction.extractors.prompted.questions import Questions
+from sameas.extraction.extractors.prompted.questions import Questions, prompt
 from sameas.extraction.extractors.prompted.settings import ASSERTION_VERSION, PromptSettings
 from sameas.extraction.extractors.prompted.signatures import Menu, Signatures
 from sameas.extraction.graph.model import Claim, Mention
@@ -26,7 +25,7 @@ from sameas.extraction.text.chunking import Chunk
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Model
 from sameas.llm.supervisor import RequestSupervisor
-from sameas.llm.usage import Count
+from sameas.llm.tokens import Count
 from sameas.ontology.focus import Focus
 from sameas.ontology.index import OntologyIndex
 

@@ -2,26 +2,109 @@
 
 Rule: nothing is believed here and nothing is invented. A name gets the places where it stands, a fact the two places
 of its ends that are nearest to each other, and values are read by their form. What has no place, or only one in words
-that speak to an assistant, is refused with a reason; the guard judges all the rest.
+that speak to an assistant, is refused with a reason; the guard judges all the rest. A name is found as it is written,
+as whole words, with any blanks between them; else in another case. Longer names come first, and places do not overlap;
+but what is a whole sentence, or as long as one, comes last: one such "name" would take the places of all the others.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
 from sameas.extraction.extractors.lexicon.dates import find_dates
 from sameas.extraction.extractors.lexicon.fitting import Fitting
-from sameas.extraction.extractors.lexicon.phrases import fold_phrase
+from sameas.extraction.extractors.lexicon.phrases import fold_phrase, is_unspaced
 from sameas.extraction.extractors.lexicon.quantities import find_quantities
 from sameas.extraction.extractors.lexicon.quotes import find_quotes
 from sameas.extraction.extractors.lexicon.values import STRING
 from sameas.extraction.extractors.prompted.addressing import addressed, is_within
-from sameas.extraction.extractors.prompted.agreement import Agreed
-from sameas.extraction.extractors.prompted.locating import locate, nearest, places
+from sameas.extraction.extractors.prompted.replies import Agreed
 from sameas.extraction.graph.model import Claim, ConfidenceSource, Mention, Rejection, RejectionCode
 from sameas.extraction.text.chunking import Chunk, find_sentence
 from sameas.extraction.text.document import Span
 from sameas.ontology.index import OntologyIndex
+
+# A name that stands oftener than this in one chunk is a word like any other; the first places are enough.
+_MOST_PLACES = 50
+_LONG_AS_A_SENTENCE = 12
+_ODD_BLANKS = re.compile(r"[^\S ]|  ")
+
+
+def locate(text: str, names: Iterable[str], *, sentences: Iterable[Span] = ()) -> Mapping[str, tuple[Span, ...]]:
+    """The places of each name, from left to right; none for a name that is not there."""
+    whole = {" ".join(text[span.start : span.end].split()).rstrip(".!?") for span in sentences}
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        words = name.split()
+        is_sentence = len(words) > _LONG_AS_A_SENTENCE or " ".join(words).rstrip(".!?") in whole
+        return is_sentence, -len(name), name
+
+    ordered = sorted(set(names), key=rank)
+    taken = bytearray(len(text))
+    found: dict[str, tuple[Span, ...]] = {}
+    for name in ordered:
+        spans = [span for span in places(text, name) if not any(taken[span.start : span.end])]
+        for span in spans:
+            taken[span.start : span.end] = b"\1" * (span.end - span.start)
+        found[name] = tuple(spans)
+    return found
+
+
+def places(text: str, name: str) -> list[Span]:
+    """Where a name stands, whatever else stands there."""
+    words = name.split()
+    if not words:
+        return []
+    # Compiling a pattern for each name takes longer than all the rest; few names need one.
+    if len(words) == 1 or not _ODD_BLANKS.search(text):
+        found = list(islice(_plain(text, " ".join(words)), _MOST_PLACES))
+        if found:
+            return found
+    pattern = r"\s+".join(map(re.escape, words))
+    for flags in (0, re.IGNORECASE):
+        matches = (Span(*match.span()) for match in re.finditer(pattern, text, flags))
+        found = list(islice((span for span in matches if _is_whole(text, span)), _MOST_PLACES))
+        if found:
+            return found
+    return []
+
+
+def _plain(text: str, name: str) -> Iterator[Span]:
+    at = text.find(name)
+    while at >= 0:
+        span = Span(at, at + len(name))
+        whole = _is_whole(text, span)
+        if whole:
+            yield span
+        at = text.find(name, span.end if whole else at + 1)
+
+
+def _is_whole(text: str, span: Span) -> bool:
+    """Whether the words at both ends are whole; scripts without blanks have no such ends."""
+    before, first = text[span.start - 1 : span.start], text[span.start]
+    last, after = text[span.end - 1], text[span.end : span.end + 1]
+    return not (_continues(before, first) or _continues(after, last))
+
+
+def _continues(beyond: str, edge: str) -> bool:
+    return bool(beyond) and edge.isalnum() and not is_unspaced(edge) and (beyond.isalnum() or beyond == "_")
+
+
+def nearest(subjects: Iterable[Span], objects: Iterable[Span]) -> tuple[Span, Span] | None:
+    """The two places that are closest to each other; of equals, the first in the text."""
+    pairs = [(one, other) for one in subjects for other in objects if not _overlap(one, other)]
+    return min(pairs, key=lambda pair: (_distance(*pair), pair[0], pair[1]), default=None)
+
+
+def _distance(one: Span, other: Span) -> int:
+    return max(one.start, other.start) - min(one.end, other.end)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
 
 # The rule's judgement of what one answer of a model says: nearer to the text is surer.
 NAME_AS_WRITTEN, NAME_IN_OTHER_FORM = 0.9, 0.7

@@ -2,20 +2,23 @@
 
 Rule: no enumerations, because providers limit their number; classes, properties and things are integers. A schema is
 a wish: whatever comes back is decoded here again, and what does not fit is an error with words that can be sent back.
+Of several answers counts what enough of them say.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from sameas.extraction.graph.model import ConfidenceSource
 from sameas.identity.errors import SameasError
 
 T = TypeVar("T", bound=msgspec.Struct)
+K = TypeVar("K", bound=Hashable)
 
 _LONGEST_NAME = 1000
 _MANY = 500
@@ -195,3 +198,42 @@ def _among_words(text: str, kind: type[T]) -> T | None:
 
 def _short(error: Exception) -> str:
     return str(error)[:_LONGEST_ERROR]
+
+
+class SampledItem(NamedTuple, Generic[K]):
+    """One statement of one answer, with the model's own confidence in percent where it gave one."""
+
+    what: K
+    confidence: float | None = None
+
+
+class Agreed(NamedTuple, Generic[K]):
+    """A statement that stands; `confidence` is None where a rule has to judge."""
+
+    what: K
+    confidence: float | None
+    source: ConfidenceSource
+
+
+def agree(samples: Sequence[Iterable[SampledItem[K]]], *, minimum: float) -> list[Agreed[K]]:
+    """The statements of the samples that enough of them make, in the order of their first appearance.
+
+    With several samples, confidence is the share of them that say it. With one, it is what the model says of itself
+    where it was asked, and a rule's judgement otherwise. Equal answers in any order give the same result.
+    """
+    ratings: dict[K, list[float | None]] = {}
+    for sample in samples:
+        # Once for each sample, however often it repeats itself.
+        for what, confidence in {one.what: one.confidence for one in sample}.items():
+            ratings.setdefault(what, []).append(confidence)
+    if len(samples) > 1:
+        total = len(samples)
+        return [
+            Agreed(what, round(len(times) / total, 2), "agreement")
+            for what, times in ratings.items()
+            if len(times) / total >= minimum
+        ]
+    return [
+        Agreed(what, None, "rule") if sure is None else Agreed(what, round(sure / 100, 4), "model")
+        for what, (sure,) in ratings.items()
+    ]

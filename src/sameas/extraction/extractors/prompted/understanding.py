@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sameas.extraction.extractors.prompted.agreement import StatedFact, agree
 from sameas.extraction.extractors.prompted.assertion import Assertions
 from sameas.extraction.extractors.prompted.reading import Read, ReplyReader, Thing
 from sameas.extraction.extractors.prompted.replies import (
@@ -11,6 +10,8 @@ from sameas.extraction.extractors.prompted.replies import (
     JointReply,
     NamedEntity,
     RelationReply,
+    SampledItem,
+    agree,
     percent_of,
 )
 from sameas.extraction.extractors.prompted.settings import PromptSettings
@@ -32,7 +33,7 @@ class Understanding:
         """What the answers agree on, with places in the text."""
         least = self._settings.minimum_agreement
         names = agree([_typed(reply.entities, menu) for reply in replies], minimum=least)
-        values = agree([[StatedFact(_plain(value)) for value in reply.values] for reply in replies], minimum=least)
+        values = agree([[SampledItem(_plain(value)) for value in reply.values] for reply in replies], minimum=least)
         return self._reader.mentions(
             chunk, names, [value.what for value in values if value.what], with_values=menu.takes_values
         )
@@ -44,7 +45,7 @@ class Understanding:
         facts = self._agree(
             [
                 [
-                    StatedFact((one.subject, menu.property_at(one.property), one.object), percent(one))
+                    SampledItem((one.subject, menu.property_at(one.property), one.object), percent(one))
                     for one in reply.relations
                 ]
                 for reply in replies
@@ -60,7 +61,7 @@ class Understanding:
         facts = self._agree(
             [
                 [
-                    StatedFact((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), percent(one))
+                    SampledItem((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), percent(one))
                     for one in reply.relations
                 ]
                 for reply in replies
@@ -71,13 +72,13 @@ class Understanding:
         kept, refused = self._assertions.check(chunk, claims, read.mentions)
         return Read(read.mentions, (*read.rejected, *refused)), kept
 
-    def _agree(self, samples: list[list[StatedFact[Any]]]) -> list[Any]:
+    def _agree(self, samples: list[list[SampledItem[Any]]]) -> list[Any]:
         return agree(samples, minimum=self._settings.minimum_agreement)
 
 
-def _typed(entities: Sequence[NamedEntity], menu: Menu) -> list[StatedFact[tuple[str, str]]]:
+def _typed(entities: Sequence[NamedEntity], menu: Menu) -> list[SampledItem[tuple[str, str]]]:
     percent = percent_of(entities)
-    return [StatedFact((_plain(one.name), menu.class_at(one.type)), percent(one)) for one in entities]
+    return [SampledItem((_plain(one.name), menu.class_at(one.type)), percent(one)) for one in entities]
 
 
 def _plain(text: str) -> str:

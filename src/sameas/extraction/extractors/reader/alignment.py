@@ -11,7 +11,7 @@ DATES = frozenset(("date", "dateTime", "gYear", "gYearMonth"))
 NUMBERS = frozenset(("integer", "decimal", "double", "float", "int", "long", "nonNegativeInteger", "positiveInteger"))
 
 
-class Value(NamedTuple):
+class StatedValue(NamedTuple):
     """A date or number said in a text."""
 
     start: int
@@ -21,10 +21,10 @@ class Value(NamedTuple):
     """`date` or `number`."""
 
 
-def find_values(text: str) -> list[Value]:
+def find_values(text: str) -> list[StatedValue]:
     """Dates first, then numbers that are no part of a date."""
-    dates = [Value(one.start, one.end, one.value, "date") for one in find_dates(text)]
-    numbers = [Value(one.start, one.end, one.value, "number") for one in find_quantities(text)]
+    dates = [StatedValue(one.start, one.end, one.value, "date") for one in find_dates(text)]
+    numbers = [StatedValue(one.start, one.end, one.value, "number") for one in find_quantities(text)]
     return dates + [one for one in numbers if not any(d.start < one.end and one.start < d.end for d in dates)]
 
 
@@ -35,7 +35,7 @@ def _number(said: str) -> Decimal | None:
         return None
 
 
-def same_value(gold: str, found: Value) -> bool:
+def same_value(gold: str, found: StatedValue) -> bool:
     """Whether a value said in the text is the gold's; a gold year may be said as a day."""
     if found.sort == "date":
         return found.value == gold or found.value.startswith(gold + "-") or gold == found.value + "-01-01"
@@ -50,7 +50,7 @@ def find_name(name: str, text: str) -> list[tuple[int, int]]:
     return found or [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
-def find_end(said: str, text: str, values: list[Value], datatype: str) -> list[tuple[int, int]]:
+def find_end(said: str, text: str, values: list[StatedValue], datatype: str) -> list[tuple[int, int]]:
     """The places of a fact's subject or object; values are found in any way of writing them."""
     fitting = [(one.start, one.end) for one in values if same_value(said, one)]
     if datatype in DATES | NUMBERS and fitting:

@@ -20,7 +20,7 @@ from sameas.extraction.extractors.reader.labels import local_name
 from sameas.extraction.extractors.reader.network import Network
 from sameas.extraction.extractors.reader.packing import Floats
 from sameas.extraction.extractors.reader.reading import Reader
-from sameas.extraction.extractors.reader.tokenizer import Tokens
+from sameas.extraction.extractors.reader.tokenizer import SubwordTokens
 from sameas.ontology.index import OntologyIndex
 
 _OCCURRENCES = 5
@@ -172,7 +172,7 @@ class _Ends:
         return self._numbers[key]
 
 
-def _covered(tokens: Tokens, text: str, start: int, end: int) -> tuple[int, int] | None:
+def _covered(tokens: SubwordTokens, text: str, start: int, end: int) -> tuple[int, int] | None:
     inside = [
         at
         for at, (one, other) in enumerate(zip(tokens.starts, tokens.ends, strict=True))
@@ -181,7 +181,7 @@ def _covered(tokens: Tokens, text: str, start: int, end: int) -> tuple[int, int]
     return (inside[0], inside[-1]) if inside else None
 
 
-def _others(tokens: Tokens, tags: Floats, text: str, rng: random.Random) -> list[tuple[int, int]]:
+def _others(tokens: SubwordTokens, tags: Floats, text: str, rng: random.Random) -> list[tuple[int, int]]:
     """The mentions that the reader finds, and some stretches that are none."""
     found = [(one.first, one.last) for one in find_mentions(tags, tokens.starts, tokens.ends, text)]
     count = len(tokens.ids)

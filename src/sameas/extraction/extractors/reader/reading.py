@@ -17,7 +17,7 @@ import numpy as np
 from sameas.extraction.extractors.reader.decoding import TokenSpan, find_mentions, group_names, spans_at
 from sameas.extraction.extractors.reader.network import EncodedLabel, EncodedText, LabelSet, Network, use_one_thread
 from sameas.extraction.extractors.reader.packing import Floats
-from sameas.extraction.extractors.reader.tokenizer import Tokens
+from sameas.extraction.extractors.reader.tokenizer import SubwordTokens
 from sameas.extraction.extractors.reader.weights import Settings, load_embeddings, load_tokenizer, load_weights
 
 STANCES = ("asserted", "denied", "hedged", "ended", "asked", "attributed")
@@ -86,7 +86,7 @@ class Reader:
         other._joined = None
         return other
 
-    def encode(self, text: str, labels: Sequence[str]) -> tuple[Tokens, EncodedText, LabelSet]:
+    def encode(self, text: str, labels: Sequence[str]) -> tuple[SubwordTokens, EncodedText, LabelSet]:
         """A text as the last layer writes it, with its tokens and the labels that it saw."""
         asked = tuple(labels)
         tokens, joined = self._tokenizer.encode(text), self._join(asked)

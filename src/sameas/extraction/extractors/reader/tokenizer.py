@@ -12,7 +12,7 @@ from typing import NamedTuple
 _WORDS = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?[^\s\w]+|\d| ?_+|\s+(?!\S)|\s+|.", re.DOTALL)
 
 
-class Tokens(NamedTuple):
+class SubwordTokens(NamedTuple):
     """The ids of a text's tokens, and the characters [start, end) of each without the blank before a word."""
 
     ids: list[int]
@@ -38,9 +38,9 @@ class Tokenizer:
         self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._known: dict[str, tuple[tuple[int, int, int], ...]] = {}
 
-    def encode(self, text: str) -> Tokens:
+    def encode(self, text: str) -> SubwordTokens:
         """The tokens of a text; offsets count its characters."""
-        tokens = Tokens([], [], [])
+        tokens = SubwordTokens([], [], [])
         for match in _WORDS.finditer(text):
             word, at = match.group(), match.start()
             pieces = self._known.get(word)

@@ -106,14 +106,16 @@ function Documents({ params, query: now }) {
     const timer = setTimeout(look, LOOK_EVERY);
     return () => clearTimeout(timer);
   }, [sync.data]);
-  const remove = async (name) => {
+  const [removing, setRemoving] = useState(null);
+  const remove = async (names) => {
+    setRemoving(null);
     try {
-      await ask(`${base(id)}/documents${query({ name })}`, { method: "DELETE" });
-      toast(`${name} was removed.`);
-      look();
+      for (const { name } of names) await ask(`${base(id)}/documents${query({ name })}`, { method: "DELETE" });
+      toast(`${names[0].name} was removed.`);
     } catch (refusal) {
       complain(refusal);
     }
+    look();
   };
   const retry = async () => {
     try {
@@ -132,7 +134,7 @@ function Documents({ params, query: now }) {
     { label: "Relations", number: true, render: (one) => number(one.claims) },
     { label: "Added", render: (one) => when(one.addedAt) },
     { label: html`<span class="hidden">Actions</span>`, render: (one) => html`<span class="row tight end">${one.run && html`<a class="button small" href=${href(`/studio/${one.run}`)}>Text and graph</a>`}
-      ${mayAdd && html`<button type="button" class="quiet small" onClick=${() => one.names.forEach((name) => remove(name.name))}>Remove</button>`}</span>` },
+      ${mayAdd && html`<button type="button" class="quiet small" onClick=${() => setRemoving(one.names)}>Remove</button>`}</span>` },
   ];
   return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="" />
     ${collection && html`
@@ -146,6 +148,9 @@ function Documents({ params, query: now }) {
       ${pages.loading && !pages.rows.length ? html`<${Loading} />` : !pages.error && html`<${Table} caption="Documents" columns=${columns} rows=${pages.rows} rowKey=${(one) => one.digest || one.names[0]?.name}
         empty=${now.status ? "No document has this status." : "No document yet: drop some above."} />`}
       <${More} pages=${pages} />`}
+    ${removing && html`<${Dialog} title="Remove the document?" onClose=${() => setRemoving(null)}
+      actions=${html`<button type="button" onClick=${() => setRemoving(null)}>Cancel</button><button type="button" class="danger" onClick=${() => remove(removing)}>Remove it</button>`}>
+      <p>What <strong>${removing.map((one) => one.name).join(", ")}</strong> alone says leaves the collection with it.</p><//>`}
   </div>`;
 }
 

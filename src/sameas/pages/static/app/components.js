@@ -189,5 +189,7 @@ export function duration(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
+// The beginning of what is too long; a letter outside of the first plane, such as an emoji, stays whole.
+export const shorten = (text, most) => (text.length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
 // The last part of an IRI, for people.
 export const localName = (iri) => /[^/#:]+$/.exec(iri)?.[0] ?? iri;

@@ -1,4 +1,5 @@
 // How a graph lies on its canvas: what is drawn of a model, the forces that lay it out, and the names beside its things.
+import { shorten } from "./components.js";
 
 // Entities that are drawn at most, and up to how many all are given names.
 export const MOST = 2500;
@@ -45,7 +46,7 @@ const FIRST = 10;
 const MOST_LABELS = 150;
 const LETTERS = 32;
 const LETTER = 5.8;
-const labelOf = (node) => (node.name.length > LETTERS ? `${node.name.slice(0, LETTERS - 1)}…` : node.name);
+const labelOf = (node) => shorten(node.name, LETTERS);
 
 // Gives every entity of a small graph the room that its name takes. Values stand where there is room.
 export function elbowRoom() {

@@ -163,6 +163,6 @@ export function GraphPane({ model, shown, hot, hotRelation, onEntity, onRelation
       ${onEnlarge && html`<button type="button" class="small enlarge" aria-pressed=${isLarge} onClick=${onEnlarge}>Enlarge</button>`}</div>
     ${left > 0 && html`<p class="graph-note">The ${number(MOST)} most connected are drawn; ${number(left)} more are in the lists.</p>`}
     ${failed && html`<p class="graph-note">The graph cannot be drawn here; the lists have all of it.</p>`}
-    ${!shown.entities.length && html`<p class="graph-note">Nothing to draw yet.</p>`}
+    ${!shown.entities.length && html`<p class="graph-note">Nothing to draw${model.isUnderWay ? " yet" : ""}.</p>`}
   </div>`;
 }

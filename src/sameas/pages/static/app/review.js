@@ -2,7 +2,7 @@
 // and every decision with who and when, to be undone at will. The service checks each one; a refusal says why.
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { post } from "./api.js";
-import { Badge, Empty, complain, plural, toast, when } from "./components.js";
+import { Badge, Empty, complain, plural, shorten, toast, when } from "./components.js";
 import { filtered } from "./graph_model.js";
 import { Confidence, Fact } from "./list_pane.js";
 import { FactForm, MergeForm, RetypeForm, SplitForm } from "./review_forms.js";
@@ -163,8 +163,7 @@ const SHOWN_LETTERS = 80;
 
 // Words of the text that somebody has selected, with what can be done with them.
 function SelectedWords({ words, onAdd, onLeave }) {
-  const text = words.text.length > SHOWN_LETTERS ? `${words.text.slice(0, SHOWN_LETTERS)}…` : words.text;
-  return html`<div class="selected-words" role="status"><span><bdi>“${text}”</bdi></span>
+  return html`<div class="selected-words" role="status"><span><bdi>“${shorten(words.text, SHOWN_LETTERS)}”</bdi></span>
     <button type="button" class="small primary" onClick=${onAdd}>Add a relation from these words</button>
     <button type="button" class="small quiet" onClick=${onLeave}>Cancel</button></div>`;
 }

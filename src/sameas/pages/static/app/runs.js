@@ -4,6 +4,7 @@ import { get, query } from "./api.js";
 import { Chart, columns, stepOf, STEPS } from "./charts.js";
 import { Badge, duration, Failure, Field, Key, Loading, localName, number, plural, Status, Table, Unavailable, useAsked, useTitle, when } from "./components.js";
 import { dayOf, hoursOf, money, More, Span, Stat, Stats, useCounts, usePages } from "./console_parts.js";
+import { isUnderWay } from "./graph_model.js";
 import { addPage, href, refine } from "./router.js";
 
 const STATUSES = ["pending", "running", "complete", "partial", "failed"];
@@ -63,7 +64,7 @@ function Runs({ query: now }) {
 }
 
 // The stages as bars, each where and as long as it was.
-function Stages({ stages }) {
+function Stages({ stages, isOver }) {
   if (!stages.length) return html`<p class="muted">The journal of this run is not kept any more.</p>`;
   const began = Math.min(...stages.map((one) => one.startedAt));
   const whole = Math.max(1, ...stages.map((one) => one.startedAt + (one.durationMs ?? 0) - began));
@@ -77,7 +78,7 @@ function Stages({ stages }) {
     <tbody>${stages.map((one) => html`<tr key=${`${one.attempt}-${one.stage}`}>
       <th scope="row">${one.stage.replaceAll("_", " ")}${one.attempt > 1 && html` <${Badge}>attempt ${one.attempt}<//>`}${one.partial && html` <${Badge} kind="warn">in part<//>`}</th>
       <td class="number">${duration(one.startedAt - began)}</td>
-      <td class="number">${one.durationMs === null ? html`<${Badge} kind="info">under way<//>` : duration(one.durationMs)}</td>
+      <td class="number">${one.durationMs === null ? html`<${Badge} kind=${isOver ? "warn" : "info"}>${isOver ? "not finished" : "under way"}<//>` : duration(one.durationMs)}</td>
       <td class="number">${number(one.items)}</td>
       <td class="number">${one.chunks ? `${number(one.chunksFromCheckpoints)} of ${number(one.chunks)}` : "–"}</td>
       <td class="wide-cell"><span class="track" aria-hidden="true"><span class="stage-bar" style=${bar(one)}></span></span></td>
@@ -125,7 +126,7 @@ function TimelinePage({ params }) {
       <${Stat} label="Calls saved" value=${number(saved.modelCalls)} hint=${`${number(saved.tokens)} tokens, ${money(saved.cost)}`} kind=${saved.modelCalls ? "good" : ""} />
     <//>
     ${run.errors.length > 0 && run.errors.map((one, index) => html`<div class="notice notice-bad" key=${index}>${one.message}</div>`)}
-    <section class="stack"><h2>Stages</h2><${Stages} stages=${told.stages} /></section>
+    <section class="stack"><h2>Stages</h2><${Stages} stages=${told.stages} isOver=${!isUnderWay(run)} /></section>
     <section class="stack"><h2>Tokens and cost by stage</h2><${Table} caption="Tokens and cost by stage" columns=${USAGE} rows=${told.usage} empty="No model was asked: this run cost nothing." /></section>
     <section class="stack card"><h2>Events</h2><${Events} events=${told.events} leftOut=${told.leftOut} /></section>
   </div>`;

@@ -1,13 +1,21 @@
 // What is chosen, in words: a thing with its facts and places, a fact with its evidence, a class with its things, a
 // refused claim with its reason.
 import { html } from "./html.js";
-import { Badge, Empty, Status, localName, plural } from "./components.js";
+import { Badge, Empty, Status, localName, number, plural } from "./components.js";
 import { Confidence, EntityList, Fact, REASONS, RelationList } from "./list_pane.js";
 
 const Quote = ({ evidence, onGo }) => html`<button type="button" class="quote" onClick=${onGo} title="Show it in the text"><bdi>${evidence.text}</bdi></button>`;
 
-function EntityDetails({ model, entity, onRelation, onPlace, onClass, actions }) {
-  const relations = model.relationsOf.get(entity.id) ?? [];
+// The relations that fit the filters, as everywhere else; of the others, how many there are.
+function Relations({ model, shown, all, onRelation }) {
+  const fitting = new Set(shown.relations);
+  const relations = all.filter((relation) => fitting.has(relation));
+  return html`<h3>${plural(relations.length, "relation")}</h3>
+    ${relations.length > 0 && html`<${RelationList} model=${model} relations=${relations} onRelation=${onRelation} />`}
+    ${relations.length < all.length && html`<p class="muted small">${number(all.length - relations.length)} more ${all.length - relations.length === 1 ? "does" : "do"} not fit the filters.</p>`}`;
+}
+
+function EntityDetails({ model, entity, shown, onRelation, onPlace, onClass, actions }) {
   return html`<article class="details" aria-label=${entity.name}>
     <h2><span class=${`dot hue-${model.hue(entity)}`}></span><bdi>${entity.name}</bdi></h2>
     <div class="row">${entity.types.map((type) => html`<button type="button" class="small chip" onClick=${() => onClass(type)}>${model.label(type)}</button>`)}
@@ -15,8 +23,7 @@ function EntityDetails({ model, entity, onRelation, onPlace, onClass, actions })
     ${entity.aliases.length > 0 && html`<p class="muted">Also: <bdi>${entity.aliases.join(", ")}</bdi></p>`}
     ${entity.individual && html`<p class="muted mono small">${entity.individual}</p>`}
     ${actions}
-    <h3>${plural(relations.length, "relation")}</h3>
-    ${relations.length > 0 && html`<${RelationList} model=${model} relations=${relations} onRelation=${onRelation} />`}
+    <${Relations} model=${model} shown=${shown} all=${model.relationsOf.get(entity.id) ?? []} onRelation=${onRelation} />
     <h3>${plural(entity.mentions.length, "place")} in the text</h3>
     <ul class="places">${entity.mentions.slice(0, 60).map((mention) => html`<li><button type="button" class="small chip" onClick=${() => onPlace(mention)}><bdi>${mention.text}</bdi> <span class="muted">at ${mention.start}</span></button></li>`)}</ul>
   </article>`;
@@ -46,13 +53,12 @@ function ClassDetails({ model, iri, shown, onEntity }) {
   </article>`;
 }
 
-function PropertyDetails({ model, iri, onRelation }) {
-  const facts = model.relations.filter((relation) => relation.predicate === iri);
+function PropertyDetails({ model, iri, shown, onRelation }) {
   const known = model.properties.get(iri);
   return html`<article class="details" aria-label=${model.label(iri)}>
     <h2>${model.label(iri)}</h2><p class="muted mono small">${iri}</p>${known?.comment && html`<p>${known.comment}</p>`}
     ${known && html`<p class="muted">From ${(known.domain ?? []).map((one) => model.label(one)).join(" or ") || "anything"} to ${(known.range ?? []).map((one) => model.label(one)).join(" or ") || "anything"}</p>`}
-    <h3>${plural(facts.length, "relation")}</h3>${facts.length > 0 && html`<${RelationList} model=${model} relations=${facts} onRelation=${onRelation} />`}
+    <${Relations} model=${model} shown=${shown} all=${model.relations.filter((relation) => relation.predicate === iri)} onRelation=${onRelation} />
   </article>`;
 }
 
@@ -72,14 +78,14 @@ export function SelectionPane({ model, shown, selection, onEntity, onRelation, o
   const { kind, id } = selection ?? {};
   if (kind === "entity" && model.byId.has(id)) {
     const entity = model.byId.get(id);
-    return html`<${EntityDetails} ...${{ model, entity, onRelation, onPlace, onClass }} actions=${actionsFor("entity", entity)} />`;
+    return html`<${EntityDetails} ...${{ model, entity, shown, onRelation, onPlace, onClass }} actions=${actionsFor("entity", entity)} />`;
   }
   if (kind === "relation" && model.relations[id]) {
     const relation = model.relations[id];
     return html`<${RelationDetails} ...${{ model, relation, onEntity, onPlace }} actions=${actionsFor("relation", relation)} />`;
   }
   if (kind === "class") return html`<${ClassDetails} ...${{ model, iri: id, shown, onEntity }} />`;
-  if (kind === "property") return html`<${PropertyDetails} ...${{ model, iri: id, onRelation }} />`;
+  if (kind === "property") return html`<${PropertyDetails} ...${{ model, iri: id, shown, onRelation }} />`;
   if (kind === "refused" && model.refused[id]) {
     const one = model.refused[id];
     return html`<${RefusedDetails} ...${{ model, one, onPlace }} actions=${actionsFor("refused", one)} />`;

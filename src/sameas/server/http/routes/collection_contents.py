@@ -18,14 +18,6 @@ from sameas.collections.model import Change, Decision, EntityInfo, EntityPage, S
 from sameas.collections.neighbourhood import Neighbourhood, around, most_connected
 from sameas.collections.views import Reader
 from sameas.ontology.outline import ClassOutline, Outline, outline_of
-from sameas.server.collection_schemas import (
-    ContradictionPage,
-    DecisionPage,
-    EntityList,
-    NewDecision,
-    PairPage,
-    StatementPage,
-)
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route, flag, json_reply, query_of, whole_number
 from sameas.server.http.routes.collections import (
@@ -45,6 +37,14 @@ from sameas.server.http.routes.collections import (
     text_of,
 )
 from sameas.server.problems import Problem
+from sameas.server.schemas import (
+    ContradictionPage,
+    DecisionPage,
+    EntityList,
+    NewDecision,
+    PairPage,
+    StatementPage,
+)
 
 _BEGINNING = 4
 _MOST_OPENED = 20

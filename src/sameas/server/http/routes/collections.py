@@ -32,19 +32,6 @@ from sameas.collections.model import (
 from sameas.collections.views import Reader
 from sameas.extraction.runs.library import RunNotFoundError
 from sameas.questions.index import drop_index
-from sameas.server.collection_schemas import (
-    Accepted,
-    CollectionMade,
-    CollectionPage,
-    DocumentPage,
-    ErasureWish,
-    Findings,
-    MemberEntry,
-    MemberList,
-    NewDocument,
-    NewDocuments,
-    RoleGiven,
-)
 from sameas.server.http.route import (
     PAGE_HEADERS,
     Asked,
@@ -58,6 +45,19 @@ from sameas.server.http.route import (
 )
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.collection_work import ReadingOptions
+from sameas.server.schemas import (
+    Accepted,
+    CollectionMade,
+    CollectionPage,
+    DocumentPage,
+    ErasureWish,
+    Findings,
+    MemberEntry,
+    MemberList,
+    NewDocument,
+    NewDocuments,
+    RoleGiven,
+)
 from sameas.tenancy.directory import ADMIN_ROLE
 
 T = TypeVar("T")

@@ -348,7 +348,9 @@ ROUTES = (
 
 
 def describe_record(record: Record, *, now: float) -> tuple[str, ...]:
-    """Sentences for a person; `now` is in seconds since 1970."""
+    """A record in sentences for a person; `now` is in seconds since 1970. Whether a lease is over is judged by this
+    machine's clock, which decides nothing.
+    """
     return (*_what(record), *_state(record, now), _next(record, now), *_other_request(record))
 
 

@@ -29,7 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from sameas.extraction.events.events import Event
 from sameas.extraction.runs.library import RunNotFoundError
 from sameas.extraction.runs.record import SCOPE
-from sameas.extraction.runs.work import completed, hit
+from sameas.extraction.runs.work import cache_hit, completion
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Reply, Route, query_of
 from sameas.server.http.routes.extract import decode_request, wanted
@@ -137,7 +137,7 @@ class Rpc:
         if record is None or record.state.value != "done" or metadata is None or metadata.status != "complete":
             return None
         now = time.time()
-        return hit(metadata, shared=False, now=now), completed(metadata, now=now)
+        return cache_hit(metadata, shared=False, now=now), completion(metadata, now=now)
 
     async def _result(self, payload: Any) -> AsyncIterator[bytes]:
         service, space = self._service, self._caller.space

@@ -22,7 +22,7 @@ from sameas.extraction.outputs import FORMATS, MEDIA_TYPES, OutputFormat
 from sameas.extraction.runs.library import Run, RunNotFoundError
 from sameas.extraction.runs.metadata import RunMetadata, RunStatus, seconds_of
 from sameas.extraction.runs.view import Version, reviewed_graph, run_page, shown_metadata, view_of
-from sameas.extraction.runs.work import completed, hit
+from sameas.extraction.runs.work import cache_hit, completion
 from sameas.extraction.text.document import DocumentSource
 from sameas.server.http import examples
 from sameas.server.http.route import (
@@ -227,7 +227,7 @@ def _check(key: str) -> None:
 async def _without_journal(metadata: RunMetadata) -> AsyncGenerator[list[Line], None]:
     """Of a result that came back from the database its events are gone; that it is there can be told."""
     now = time.time()
-    yield [line_of_event(hit(metadata, shared=False, now=now)), line_of_event(completed(metadata, now=now))]
+    yield [line_of_event(cache_hit(metadata, shared=False, now=now)), line_of_event(completion(metadata, now=now))]
 
 
 def _length(asked: Asked, key: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -16,7 +17,7 @@ from sameas.identity.scope import ScopeError
 from sameas.server.http.route import Asked, Reply, Route, json_reply, query_of
 from sameas.server.problems import Problem
 from sameas.server.schemas import Answer, Schema
-from sameas.server.tenants.web_sessions import set_cookie
+from sameas.server.tenants.access import set_cookie
 from sameas.settings import SINGLE
 
 _UNAUTHENTICATED = 401
@@ -73,15 +74,19 @@ async def sign_in(asked: Asked) -> ASGIApp:
     caller = await service.access.enter(scope)
     cookie = await service.web_sessions.open(header)
     service.audit(caller, "signed-in")
-    is_secure = request.url.scheme == "https"
-    return Response(status_code=204, headers={"Set-Cookie": set_cookie(cookie, is_secure=is_secure)})
+    return Response(status_code=204, headers={"Set-Cookie": set_cookie(cookie, is_secure=_is_secure(request))})
 
 
 async def sign_out(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     await asked.service.web_sessions.end(asked.request.scope)
-    is_secure = asked.request.url.scheme == "https"
-    return Response(status_code=204, headers={"Set-Cookie": set_cookie("", is_secure=is_secure, lasts=0)})
+    cookie = set_cookie("", is_secure=_is_secure(asked.request), lasts=0)
+    return Response(status_code=204, headers={"Set-Cookie": cookie})
+
+
+def _is_secure(request: Request) -> bool:
+    """Whether the browser speaks TLS. To a proxy it may: then the origin of its page says so, not the scheme."""
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 
 _EXAMPLE = SessionAnswer(signed_in=True, auth=SINGLE, actor="local")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sameas.server.runs.run_queue import RunQueue
+from sameas.server.shares import RunQueue
 
 
 class Runs:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sameas.extraction.extractors.prompted.prompt import fence, prompt
+from sameas.extraction.extractors.prompted.questions import fence, prompt
 
 NAMES = ("entities", "relations", "joint", "grounding", "repair")
 
@@ -44,7 +44,7 @@ def test_a_fence_is_not_in_the_text_and_is_always_the_same(text: str) -> None:
 
 def test_a_text_that_quotes_its_own_fence_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all twelve digits such a text would take an attacker years; with one it is soon found."""
-    monkeypatch.setattr("sameas.extraction.extractors.prompted.prompt._FENCE_DIGITS", 1)
+    monkeypatch.setattr("sameas.extraction.extractors.prompted.questions._FENCE_DIGITS", 1)
     quoting = [text for number in range(100) if "=====[7]=====" in (text := f"=====[7]===== {number}")]
     fences = {fence(text) for text in quoting}
     assert "=====[7]=====" not in fences
