@@ -38,6 +38,7 @@ from sameas.stores.redis import open_backend
 from tests.integration.model_path import ORACLE, sentence
 from tests.servers.model_script import Call, says
 from tests.servers.redis import RedisServer
+from tests.servers.server import Server
 from tests.storm.cluster_storm import Machines
 from tests.unit.server.house import TURTLE
 
@@ -273,9 +274,13 @@ def _processor_time(machines: Machines) -> dict[str, float]:
         "PostgreSQL": [machines.postgres],
         "S3": [machines.s3],
     }.items():
-        processes = [one for server in servers for one in _tree(server.pid)]
-        spent[kind] = sum(sum(one.cpu_times()[:2]) for one in processes)
+        spent[kind] = sum(map(processor_seconds, servers))
     return spent
+
+
+def processor_seconds(server: Server) -> float:
+    """What a server has taken, with the processes that it started."""
+    return sum(sum(one.cpu_times()[:2]) for one in _tree(server.pid))
 
 
 def _tree(pid: int) -> list[psutil.Process]:

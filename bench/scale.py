@@ -3,34 +3,35 @@
     ./run bench scale [SECONDS OF WORK A RUN]
 
 Each run visits the servers as the code does (`VISITS`), one visit after another, and works in between. A server does one
-thing at a time, for as long as it was measured to be busy with it, so that many workers queue at it. The simulation is held
-to what `bench.cluster` measures with 1, 2 and 4 workers; its own figures are capacities of one server of each kind on this
-machine, not of yours.
+thing at a time, for as long as a visit takes of its processor, so that many workers queue at it: one that has several
+processors does more. The simulation is held to what `bench.cluster` measures with 1, 2 and 4 workers; its own figures are
+capacities of one server of each kind on this machine, not of yours.
 """
 
 import heapq
 import os
 import statistics
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 import redis
 
+from bench.cluster import measured_throughput, processor_seconds
 from sameas import Engine, open_store
 from sameas.cluster.broker import RUN, Broker
 from sameas.objects import open_objects
 from tests.servers.rabbitmq import RabbitMQServer
 from tests.servers.redis import RedisServer
 from tests.servers.s3 import S3Server
+from tests.servers.server import Server
 
 WORKERS = (1, 2, 4, 10, 30, 100, 300, 1_000)
 # How often a one-chunk run of two model calls goes to each server: claims and results of the run and of its calls; a message
 # and its acknowledgement; the request, its look-ups and the result; live events.
-VISITS: Mapping[str, int] = {"records": 8, "broker": 1, "objects": 9, "events": 2}
+VISITS: Mapping[str, int] = {"records": 8, "broker": 1, "objects": 12, "events": 2}
 _THREADS = 4
-_EACH = 400
+_EACH = 800
 _RUNS = 400
 
 
@@ -53,8 +54,6 @@ def main(work: str = "1.0") -> None:
 
 def check(busy: Mapping[str, float]) -> None:
     """Compare with what 1, 2 and 4 real workers did."""
-    from bench.cluster import measured_throughput
-
     measured = {workers: measured_throughput(workers) for workers in (1, 2, 4)}
     # What a run takes beside the servers, from one worker.
     own = max(0.0, 1 / measured[1] - sum(took * VISITS[name] for name, took in busy.items()))
@@ -90,7 +89,7 @@ def simulate(workers: int, *, work: float, busy: Mapping[str, float]) -> tuple[f
 
 
 def measure() -> dict[str, float]:
-    """Seconds that each shared server is busy with a visit, from how many it does for several clients at once."""
+    """Seconds of its processor that each shared server takes for a visit, with several clients at once."""
     with ExitStack() as stack:
         store = stack.enter_context(RedisServer(appendonly="always"))
         rabbitmq = stack.enter_context(RabbitMQServer())
@@ -104,18 +103,18 @@ def measure() -> dict[str, float]:
         stack.callback(client.close)
         return {
             # A fresh call is two visits.
-            "records": _busy(lambda number: engine.run(lambda _: number, scope="scale", key=str(number))) / 2,
-            "broker": _busy(lambda number: broker.send(RUN, "", str(number), priority="batch")),
-            "objects": _busy(lambda number: objects.put(f"scale/{number}", b"x" * 2_000)),
-            "events": _busy(lambda number: client.xadd("scale", {"n": number, "d": b"x" * 500})),
+            "records": _busy(lambda number: engine.run(lambda _: number, scope="scale", key=str(number)), store) / 2,
+            "broker": _busy(lambda number: broker.send(RUN, "", str(number), priority="batch"), rabbitmq),
+            "objects": _busy(lambda number: objects.put(f"scale/{number}", b"x" * 2_000), s3),
+            "events": _busy(lambda number: client.xadd("scale", {"n": number, "d": b"x" * 500}), store),
         }
 
 
-def _busy(visit: Callable[[int], object]) -> float:
-    """The median over rounds of the seconds a visit, with several threads at it."""
+def _busy(visit: Callable[[int], object], server: Server) -> float:
+    """The median over rounds of the server's seconds for a visit, with several threads at it."""
     rounds = []
     for round_ in range(3):
-        began = time.perf_counter()
+        before = processor_seconds(server)
         threads = [
             threading.Thread(target=_visit_all, args=(visit, range(first, _EACH, _THREADS), round_))
             for first in range(_THREADS)
@@ -124,7 +123,7 @@ def _busy(visit: Callable[[int], object]) -> float:
             thread.start()
         for thread in threads:
             thread.join()
-        rounds.append((time.perf_counter() - began) / _EACH)
+        rounds.append((processor_seconds(server) - before) / _EACH)
     return statistics.median(rounds)
 
 
