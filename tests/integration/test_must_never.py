@@ -109,6 +109,18 @@ def test_it_states_what_is_plainly_said(name):
         "In the novel, Hale Textiles acquired Mora Foods.",
         "Tom Reed was named CEO of the Year.",
         "Hale Textiles employs 20 fewer than Mora Foods.",
+        "Hale Textiles lacks a headquarters in Leeds.",
+        "Hale Textiles almost acquired Mora Foods.",
+        "Hale Textiles has yet to acquire Mora Foods.",
+        "Hale Textiles acquired Mora Foods, but the deal fell through.",
+        "A blogger wrote that Hale Textiles acquired Mora Foods.",
+        "Former CEO Tom Reed of Mora Foods wrote a book.",
+        "Hale Textiles hat seinen Sitz nicht in Leeds.",
+        "Hale Textiles hätte Mora Foods beinahe gekauft.",
+        "Hale Textiles n'a pas son siège à Leeds.",
+        "Hale Textiles a failli racheter Mora Foods.",
+        "Hale Textiles no tiene su sede en Leeds.",
+        "Hale Textiles casi compró Mora Foods.",
     ],
 )
 def test_what_is_denied_doubted_asked_supposed_over_or_told_in_a_story_is_never_stated(name, text):
@@ -120,6 +132,8 @@ def test_what_is_denied_doubted_asked_supposed_over_or_told_in_a_story_is_never_
     [
         "Ines Moor replaced Tom Reed as chief executive of Mora Foods.",
         "Before Ines Moor, the CEO was Tom Reed of Mora Foods.",
+        "CEO Tom Reed of Mora Foods has made way for Ines Moor.",
+        "The CEO of Mora Foods, Tom Reed, has been replaced by Ines Moor.",
     ],
 )
 def test_who_was_replaced_is_not_in_office(name, text):

@@ -10,8 +10,7 @@ whole phrases, and knows ten of the languages better.
 # ruff: noqa: E501, RUF001, SIM905
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
@@ -226,18 +225,26 @@ class _Cue(NamedTuple):
     place: int
 
 
-def _table() -> tuple[Mapping[str, tuple[tuple[str, Kind], ...]], tuple[int, ...]]:
-    """The languages and kinds of each word or beginning, and the lengths of the beginnings."""
-    found: dict[str, tuple[tuple[str, Kind], ...]] = {}
+Meaning: TypeAlias = tuple[str, Kind]
+
+
+def _tables() -> tuple[Mapping[str, tuple[Meaning, ...]], Mapping[str, tuple[tuple[str, Meaning], ...]]]:
+    """The languages and kinds of each word, and of each beginning of words by its first two letters."""
+    words: dict[str, tuple[Meaning, ...]] = {}
+    beginnings: dict[str, tuple[tuple[str, Meaning], ...]] = {}
     for language, kinds in _WORDS.items():
-        for kind, words in kinds.items():
-            for word in words.split():
-                found[word] = (*found.get(word, ()), (language, kind))
-    lengths = {len(word) - 1 for word in found if word.endswith("*")}
-    return MappingProxyType(found), tuple(sorted(lengths))
+        for kind, row in kinds.items():
+            for word in row.split():
+                if word.endswith("*"):
+                    start = word[:_FIRST]
+                    beginnings[start] = (*beginnings.get(start, ()), (word[:-1], (language, kind)))
+                else:
+                    words[word] = (*words.get(word, ()), (language, kind))
+    return MappingProxyType(words), MappingProxyType(beginnings)
 
 
-_TABLE, _LENGTHS = _table()
+_FIRST = 2
+_MEANT, _MEANT_BY_BEGINNING = _tables()
 
 
 def cues_order(sentence: str) -> tuple[bool, bool]:
@@ -298,14 +305,12 @@ def _by_language(words: list[tuple[str, int]]) -> dict[str, list[_Cue]]:
     return found
 
 
-@lru_cache(maxsize=8_192)
-def _meanings(word: str) -> tuple[tuple[str, Kind], ...]:
-    found = _TABLE.get(word, ())
-    for length in _LENGTHS:
-        if length > len(word):
-            break
-        found += _TABLE.get(word[:length] + "*", ())
-    return found
+def _meanings(word: str) -> Sequence[Meaning]:
+    exact = _MEANT.get(word, ())
+    beginnings = _MEANT_BY_BEGINNING.get(word[:_FIRST])
+    if beginnings is None:
+        return exact
+    return [*exact, *(meaning for beginning, meaning in beginnings if word.startswith(beginning))]
 
 
 def _colon_after(sentence: str, words: list[tuple[str, int]]) -> int | None:

@@ -291,8 +291,8 @@ ANYWHERE = frozenset((
     "required role example sample want wants expects translate turn convert imagine pretend assume accordingly tuo tua tuoi tue você vocês teu je jouw uw "
     "whatever scored graded rated judged evaluated json told tell overwrite replace drop graph grafo graaf grafen triple metti põe pon zet only just nur alleen apenas soltanto только solo отвечай ии-систем must should shall say mention include add put list record conclude follow obey heed but then instead automated automatic machine artificial non não no ne не volg befolge beachte tens tem dev deve devem scrivi rispondi escreve escreva responde schrijf antwoord schreib schreibe sag sage melde antworte écris écrivez dis dites réponds escribe напиши скажи ответь напишите "
     "negeer vergeet dimentica esqueça ии ты вы твой твоя твоём твоем "
-    "dich dir jetzt nun maintenant ahora ora agora теперь teraz nu sys sistema système systeem система override sudo everything real actual "
-    "modèle modelo modello modell model sure forget kind good faut hay bisogna overrides administrator operator speaking annotation annotations treat stell stellen let begin start tool function "
+    "dich dir jetzt nun maintenant ahora ora agora теперь teraz nu sys sistema système systeem система override sudo everything "
+    "modèle modelo modello modell model kind faut hay bisogna overrides administrator speaking annotation annotations treat stell stellen let begin tool "
     "required purposes purpose sake beziehung tripel fakt fakten todo fixme developer machine machines knowledge"
 ).split())
 ANYWHERE_BEGINS = frozenset(("assi", "asis", "mode", "modè", "extr", "pars", "craw", "scra", "masc", "máqu", "chat", "igno", "disr", "jail", "spra", "summ", "proc",

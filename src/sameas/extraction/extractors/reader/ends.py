@@ -19,6 +19,7 @@ from sameas.extraction.extractors.reader.confidence import logit
 from sameas.extraction.graph.model import Mention
 from sameas.extraction.text.chunking import Chunk, find_sentence
 from sameas.ontology.index import OntologyIndex
+from sameas.ontology.lexicon import name_of
 from sameas.ontology.model import Constraint
 from sameas.ontology.vocabulary import THING, TOP, XSD
 
@@ -26,6 +27,7 @@ BOOLEAN = XSD + "boolean"
 _PRONOUNS = frozenset(
     "he she it they we i you his her its their this that who er sie es il elle ils elles ella ellos".split()  # noqa: SIM905
 )
+_OF_VALUES = frozenset(("date", "year", "month", "day", "point in time", "time", "number", "integer", "count"))
 _LIKELY = 0.3
 _EDGES = " \t\n,;:.!?()[]\"“”„«»'\u2019"
 _EDGES_AND_DASHES = _EDGES + "\u2013\u2014-"
@@ -55,6 +57,7 @@ class ReadEnds:
         self._individuals = {
             fold_phrase(entry.text): entry.iri for entry in reversed(index.lexicon()) if entry.kind == "individual"
         }
+        self._of_values: dict[str, bool] = {}
         self._within: dict[tuple[str, Constraint], bool] = {}
 
     def values(self, chunk: Chunk) -> list[Mention]:
@@ -76,12 +79,22 @@ class ReadEnds:
             if fitted is not None and fitted.datatype != STRING:
                 return fitted
         end = self._named(chunk, place, known)
-        if end is None:
+        if end is None or (self._is_of_values(iri) and not any(_shared(one, place) > 0 for one in values)):
             return None
         if self._values.takes_things(iri):
             return self._typed(end, place, self._index.expected_range(iri))
         text = Mention(end.start, end.end, end.text, kind="literal", value=end.text, datatype=STRING)
         return self._values.fit(text, iri)
+
+    def _is_of_values(self, iri: str) -> bool:
+        """Whether the range is a class of dates or numbers, as ontologies without datatypes have them."""
+        known = self._of_values.get(iri)
+        if known is None:
+            named = [name for group in self._index.range(iri) for name in group]
+            classes = [self._index.classes[name] for name in named if name in self._index.classes]
+            words = {name_of(one).casefold() for one in classes}
+            known = self._of_values[iri] = bool(words) and len(classes) == len(named) and words <= _OF_VALUES
+        return known
 
     def truth(self, chunk: Chunk, subject: Mention, *, value: bool) -> Mention | None:
         """A yes or no has no words of its own: it stands where the sentence goes on about its subject."""

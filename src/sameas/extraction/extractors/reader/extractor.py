@@ -9,9 +9,9 @@ import asyncio
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -22,6 +22,7 @@ from sameas.extraction.extractors.reader.asking import Asked, ask_for
 from sameas.extraction.extractors.reader.confidence import ALONE, Signs, judge, logit
 from sameas.extraction.extractors.reader.ends import BOOLEAN, Place, ReadEnds
 from sameas.extraction.extractors.reader.reading import Reading
+from sameas.extraction.extractors.reader.rivals import Fact, Rivals, ends_of, name_of
 from sameas.extraction.extractors.reader.turns import ReadingThreads
 from sameas.extraction.graph.model import Claim, Mention
 from sameas.extraction.graph.stance import clause_around
@@ -61,17 +62,6 @@ class ReadsTexts(Protocol):
         keep_from: float = ...,
         also: Sequence[tuple[int, int]] = ...,
     ) -> Reading: ...
-
-
-class Fact(NamedTuple):
-    """A fact between two places of a chunk; no object but a truth where the property is of yes and no."""
-
-    property: str
-    subject: Place
-    object: Place | None
-    truth: bool | None
-    score: float
-    against: float
 
 
 class ReaderExtractor:
@@ -209,7 +199,7 @@ class ReaderExtractor:
     ) -> list[Claim]:
         names = {(one.start, one.end): one for one in seen if one.kind != "literal"}
         values = self._ends.values(chunk)
-        rivals = _Rivals(facts, self._index)
+        rivals = Rivals(facts, self._index)
         offered: list[tuple[float, Fact, Mention, Mention]] = []
         for fact in facts:
             if rivals.is_weaker_twin(fact) or rivals.is_weaker_truth(fact):
@@ -281,7 +271,7 @@ class ReaderExtractor:
         ]
 
     def _signs(
-        self, chunk: Chunk, fact: Fact, subject: Mention, target: Mention, rivals: "_Rivals", said: Sequence[Claim]
+        self, chunk: Chunk, fact: Fact, subject: Mention, target: Mention, rivals: Rivals, said: Sequence[Claim]
     ) -> Signs:
         index = self._index
         score = logit(fact.score)
@@ -325,7 +315,7 @@ class ReaderExtractor:
             nearer_object=0.0 if is_value else float(self._nearer(fact, rivals)),
         )
 
-    def _nearer(self, fact: Fact, rivals: "_Rivals") -> int:
+    def _nearer(self, fact: Fact, rivals: Rivals) -> int:
         """How many things that the property may lead to, at most three, stand nearer to the subject than the object."""
         if fact.object is None:
             return 0
@@ -334,18 +324,18 @@ class ReaderExtractor:
         nearer = (
             place
             for place in rivals.places
-            if place.name not in _ends(fact)
+            if place.name not in ends_of(fact)
             and abs(place.start - fact.subject.start) < far
             and (self._ends.type_score(place, reach) or 0.0) > 0
         )
         return min(3, sum(1 for _ in nearer))
 
-    def _may_be_of(self, fact: Fact, chunk: Chunk, sentence: Span, rivals: "_Rivals") -> bool:
+    def _may_be_of(self, fact: Fact, chunk: Chunk, sentence: Span, rivals: Rivals) -> bool:
         """Whether a sentence about the object alone names something else that the property may be of."""
         domain = self._index.domain(fact.property)
         return any(
             sentence.start <= place.start < sentence.end
-            and place.name not in (fact.subject.name, _name(fact.object))
+            and place.name not in (fact.subject.name, name_of(fact.object))
             and (self._ends.type_score(place, domain) or 0.0) > 0
             for place in rivals.places
         )
@@ -406,95 +396,6 @@ def _has_own_subject(chunk: Chunk, subject: Mention, target: Mention, seen: Sequ
     )
 
 
-class _Rivals:
-    """The scores of facts beside each other."""
-
-    def __init__(self, facts: Sequence[Fact], index: OntologyIndex) -> None:
-        self._facts = facts
-        self._index = index
-        every = [place for fact in facts for place in (fact.subject, fact.object) if place is not None]
-        self.places = list({(place.start, place.end): place for place in every}.values())
-
-    def by_property(self, fact: Fact) -> float:
-        return self._best(one.score for one in self._others(fact))
-
-    def properties(self, fact: Fact) -> set[str]:
-        """What else may join the same two ends."""
-        return {one.property for one in self._others(fact)}
-
-    def _others(self, fact: Fact) -> Iterator[Fact]:
-        """Facts of other properties between the same ends."""
-        for one in self._facts:
-            if one.property != fact.property and {_name(one.subject), _name(one.object)} == _ends(fact):
-                yield one
-
-    def by_subject(self, fact: Fact) -> float:
-        return self._best(
-            one.score
-            for one in self._facts
-            if one.property == fact.property
-            and _name(one.object) == _name(fact.object)
-            and _name(one.subject) != _name(fact.subject)
-        )
-
-    def by_object(self, fact: Fact) -> float:
-        return self._best(
-            one.score
-            for one in self._facts
-            if one.property == fact.property
-            and _name(one.subject) == _name(fact.subject)
-            and (_name(one.object), one.truth) != (_name(fact.object), fact.truth)
-        )
-
-    def siblings(self, fact: Fact) -> int:
-        """How many facts the property may have of the subject, this one too."""
-        name = _name(fact.subject)
-        return sum(one.property == fact.property and _name(one.subject) == name for one in self._facts)
-
-    def is_weaker_truth(self, fact: Fact) -> bool:
-        """Whether the opposite is likelier."""
-        return fact.object is None and any(
-            one.object is None
-            and one.property == fact.property
-            and one.truth != fact.truth
-            and _name(one.subject) == _name(fact.subject)
-            and (one.score, bool(one.truth)) > (fact.score, bool(fact.truth))
-            for one in self._facts
-        )
-
-    def is_weaker_twin(self, fact: Fact) -> bool:
-        """Whether the same is said better: the inverse, the other way round, or by a narrower property."""
-        index = self._index
-        known = index.properties[fact.property]
-        for one in self._facts:
-            if one is fact or one.object is None or fact.object is None:
-                continue
-            same = (_name(one.subject), _name(one.object)) == (_name(fact.subject), _name(fact.object))
-            turned = (_name(one.subject), _name(one.object)) == (_name(fact.object), _name(fact.subject))
-            if turned and one.score > fact.score:
-                other = index.properties[one.property]
-                if one.property == fact.property or one.property in known.inverses or known.iri in other.inverses:
-                    return True
-            if (
-                same
-                and one.score > fact.score
-                and fact.property in index.property_tree.above(one.property) - {one.property}
-            ):
-                return True
-        return False
-
-    def _best(self, scores: Iterable[float]) -> float:
-        return logit(max(scores, default=0.0))
-
-
-def _name(place: Place | None) -> str | None:
-    return None if place is None else place.name
-
-
-def _ends(fact: Fact) -> set[str | None]:
-    return {_name(fact.subject), _name(fact.object)}
-
-
 def _roots(text: str) -> frozenset[str]:
     return frozenset(root_of(word) for word in words_of(text) if word not in LITTLE)
 
@@ -521,7 +422,7 @@ def _with_whole_names(facts: Sequence[Fact], seen: Sequence[Mention]) -> list[Fa
         )
         for fact in facts
     )
-    return [fact for fact in named if fact.subject is not fact.object and _name(fact.subject) != _name(fact.object)]
+    return [fact for fact in named if fact.subject is not fact.object and name_of(fact.subject) != name_of(fact.object)]
 
 
 def _windows(chunk: Chunk) -> Iterator[Span]:

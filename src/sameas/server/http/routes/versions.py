@@ -107,7 +107,7 @@ async def list_versions(asked: Asked) -> ASGIApp:
     if found.file is None:
         former = await service.do(service.ontologies.former(found.tenant).list(entry.id))
     runs = service.runs(asked.caller.space)
-    held = await asked.slowly(lambda: _held(runs, entry.id), is_long=True)
+    held = await asked.slowly(lambda: _held(runs, entry.id))
     present = _version(entry, None, held)
     seen = {entry.version}
     versions = [present]
