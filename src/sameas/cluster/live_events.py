@@ -97,6 +97,7 @@ class EventReader:
         # The id of the last entry that was read, by stream.
         self._places: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
         self.is_hearing = False
         """Whether the last read succeeded, so that new events arrive within moments."""
 
@@ -104,9 +105,11 @@ class EventReader:
         self._task = asyncio.create_task(self._read())
 
     async def close(self) -> None:
+        self._is_closed = True
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            # A client that is closing a broken connection at this moment may keep the cancellation to itself.
+            await asyncio.wait({self._task})
         await self._client.aclose()
 
     def listen(self, tenant: str, key: str, heard: Heard) -> None:
@@ -123,7 +126,7 @@ class EventReader:
         self._places.pop(name, None)
 
     async def _read(self) -> None:
-        while True:
+        while not self._is_closed:
             try:
                 if _ENDED not in self._places:
                     self._places[_ENDED] = await self._last_end()
