@@ -1,7 +1,7 @@
 """More orders to an assistant, in eighteen languages and many disguises.
 
-Of `SEEN` hardly a third was known before the cues of orders were written; now all of them are. `UNSEEN` was written afterwards,
-and judged when they were done: what it shows is how much of what somebody thinks up today is known.
+Of `SEEN` hardly a third was known before the cues of orders were written; now all of them are. `UNSEEN` was written afterwards;
+one rule was added after a look at what of it was missed, so that it is a little kinder than what somebody thinks up today.
 """
 
 # ruff: noqa: E501, RUF001
