@@ -28,6 +28,17 @@ LINES = 17
 QUOTED = 60
 
 
+ORDER = {"id": "o-1001", "customer": "c-7", "total": "24.98", "currency": "EUR", "sent_at": "10:00:00"}
+LEASE = 0.5
+
+DYING_WORKER = """
+import os, signal, sys
+from sameas import Engine, Policy, open_store
+engine = Engine(open_store(sys.argv[1]), policy=Policy(lease=float(sys.argv[2])))
+engine.run(lambda ctx: os.kill(os.getpid(), signal.SIGKILL), scope="ship", key="o-1001")
+"""
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sameas-demo-") as folder:
         home = Path(folder)
@@ -139,21 +150,6 @@ def sameas(home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-if __name__ == "__main__":
-    main()
-
-
-ORDER = {"id": "o-1001", "customer": "c-7", "total": "24.98", "currency": "EUR", "sent_at": "10:00:00"}
-LEASE = 0.5
-
-DYING_WORKER = """
-import os, signal, sys
-from sameas import Engine, Policy, open_store
-engine = Engine(open_store(sys.argv[1]), policy=Policy(lease=float(sys.argv[2])))
-engine.run(lambda ctx: os.kill(os.getpid(), signal.SIGKILL), scope="ship", key="o-1001")
-"""
-
-
 def show_engine() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/sameas.db"
@@ -205,3 +201,7 @@ def dead_worker(engine: Engine, url: str) -> None:
     record = engine.record(lambda ctx: f"shipped by process {os.getpid()}", scope="ship", key="o-1001")
     waited = time.perf_counter() - began
     print(f"   taken over after {waited:.2f} s (its lease was {LEASE} s), attempt {record.attempt}: {record.result}")
+
+
+if __name__ == "__main__":
+    main()
