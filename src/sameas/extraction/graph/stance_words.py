@@ -4,7 +4,13 @@ Each is a regular expression that ignores case. `BETWEEN` stands between the end
 `AFTER` after the last.
 """
 
+_WHEN_IT_WAS_GREAT = (
+    r"\b(?:in|at|during)\s+(?:its|his|her|their)\s+(?:heyday|prime|peak|height|zenith)\b"
+    r"|\b(?:in|auf|während)\s+(?:seiner|ihrer|seinem|ihrem)\s+(?:blütezeit|glanzzeit|höhepunkt)\b"
+    r"|\bà\s+son\s+apogée\b|\ben\s+su\s+(?:apogeo|auge)\b"
+)
 OVER_BETWEEN = (
+    _WHEN_IT_WAS_GREAT,
     r"\b(?:removed|discontinued|dropped|deprecated|entfernt|supprimé|retirado)\s*:",
     r"['\u2019]s\s+(?:time|tenure|term|reign|stint)\s+as\b",
     r"\b(?:once|previously|in the past|outgoing|departing|predecessor\s+(?:of|as)|the late|vacated|then-\w+)\b",
@@ -27,6 +33,7 @@ OVER_BETWEEN = (
     r"\bex(?:direct|president|ministr|alcald|jef[ea])\w*",
 )
 OVER_BEFORE = (
+    rf"(?:{_WHEN_IT_WAS_GREAT})[^;]*\Z",
     (
         r"^\W*(?:in the past|formerly|previously|früher|einst|damals|ehemals|autrefois|jadis|naguère|antiguamente"
         r"|anteriormente|en el pasado|antes(?!\s+de))\b(?:,\s*)?[^,;]*\Z"
@@ -39,6 +46,7 @@ OVER_BEFORE = (
     r"\bpredecessor\s+of\b[^;]*\Z",
 )
 OVER_AFTER = (
+    rf"\A[^;]*(?:{_WHEN_IT_WAS_GREAT})",
     r"\A,?\s*(?:(?:has|had)\s+(?:since\s+)?been|was|is)\s+(?:replaced|succeeded|dismissed|fired|ousted|sacked)\b",
     (
         r"\A(?:\s+(?:has|had|have|then|later|now))*\s+(?:ma(?:de|kes|king)\s+way|gave\s+way|given\s+way|yielded)\b|\A\s+(?:hat|hatte)\b[^,;]*\bPlatz\s+gemacht"

@@ -95,6 +95,8 @@ Hale Textiles was previously headquartered in Leeds.
 Hale Textiles was formerly headquartered in Leeds.
 Hale Textiles was originally headquartered in Leeds before moving.
 Hale Textiles, then headquartered in Leeds, has since moved.
+Hale Textiles was headquartered in Leeds in its heyday.
+At its peak, Hale Textiles was headquartered in Leeds.
 Hale Textiles used to be headquartered in Leeds.
 Hale Textiles was headquartered in Leeds from 1990 to 2004.
 Hale Textiles was headquartered in Leeds between 1990 and 2004.
