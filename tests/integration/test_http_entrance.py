@@ -141,6 +141,32 @@ async def test_starlette(engine):
         assert await asked(app, path) == (422, True)
 
 
+async def test_a_redirect_from_before_the_handler_is_followed_with_the_same_key(engine):
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.middleware.httpsredirect import HTTPSRedirectMiddleware
+    from starlette.responses import JSONResponse, RedirectResponse
+    from starlette.routing import Route
+
+    async def pay(request):
+        return JSONResponse({"paid": 1}, 201)
+
+    async def lead_on(request):
+        return RedirectResponse("/orders/1", 303)
+
+    app = Starlette(
+        routes=[Route("/pay", pay, methods=["POST"]), Route("/order", lead_on, methods=["POST"])],
+        middleware=[Middleware(IdempotencyMiddleware, engine=engine), Middleware(HTTPSRedirectMiddleware)],
+    )
+    async with client(app) as http:
+        insecure = await http.post("http://testserver/pay", headers=KEY)
+        assert (insecure.status_code, insecure.headers["location"]) == (307, "https://testserver/pay")
+        for replayed in ("false", "true"):
+            paid = await http.post(insecure.headers["location"], headers=KEY)
+            assert (paid.status_code, paid.headers["x-idempotency-replayed"]) == (201, replayed)
+    assert await asked(app, "https://testserver/order") == (303, True)
+
+
 @pytest.mark.parametrize("where", ["inside", "around"])
 @pytest.mark.parametrize("in_thread", [True, False])
 async def test_litestar(engine, where, in_thread):

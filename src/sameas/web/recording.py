@@ -105,10 +105,11 @@ class Recording:
         """Whether it is kept: not where the request was refused on the way to its handler, and not where it says that
         nothing was done, whoever said so first and whatever the route would keep."""
         status = self.status
+        # What a middleware does itself is done. Where it only leads on, to a login or to https, the key goes along.
+        if status >= 300 and entrance is not None and not entrance.is_entered:
+            return False
         if status < 400:
             return policy.keeps(status)
-        if entrance is not None and not entrance.is_entered:
-            return False
         if status in NEVER_KEPT or any(name == b"retry-after" for name, _ in self.headers):
             return False
         if status in _OF_THE_MOMENT and not self.is_lost and is_ours(self.headers, self.body):
