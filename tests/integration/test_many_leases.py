@@ -12,9 +12,10 @@ from sameas.connections import open_async_store, open_store
 from sameas.identity.key import record_digest
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.engine import Engine
+from sameas.once.observe import Settled
 from sameas.once.policy import Policy
 from sameas.once.record import Accepted, Acquired, Busy, ClaimRequest, Identity, Lease, Lost, Renewal
-from sameas.once.store import AsyncStore, Query
+from sameas.once.store import Query
 from tests.servers.proxy import FaultProxy
 from tests.servers.round_trips import RoundTrips
 
@@ -101,17 +102,32 @@ def held_by(store, count):
     ]
 
 
-def test_a_hundred_leases_are_renewed_in_two_round_trips_at_most(url, proxy):
-    with open_store(proxy.url_of(url)) as store:
+class Told:
+    def __init__(self):
+        self.renewed = []
+
+    def on(self, event):
+        if isinstance(event, Settled) and event.operation == "renew":
+            self.renewed.append((event.identity, event.answer))
+
+
+@pytest.mark.parametrize("observers", [[], [Told()]], ids=["alone", "observed"])
+def test_a_hundred_leases_are_renewed_in_two_round_trips_at_most(url, proxy, observers):
+    with Engine(open_store(proxy.url_of(url)), observers=observers) as engine:
+        store = engine.store
         renewals = held_by(store, 100)
         store.renew_many(renewals)
         with RoundTrips(proxy) as trips:
             answers = store.renew_many(renewals)
     assert all(isinstance(answer, Accepted) for answer in answers)
     assert trips.count <= 2
+    for observer in observers:
+        told = [(each.lease.identity, answer) for each, answer in zip(renewals, answers, strict=True)]
+        assert observer.renewed[-100:] == told
 
     async def main():
-        async with AsyncStore(open_async_store(proxy.url_of(url)).backend) as store:
+        async with AsyncEngine(open_async_store(proxy.url_of(url)), observers=observers) as engine:
+            store = engine.store
             await store.renew_many(renewals)
             with RoundTrips(proxy) as trips:
                 answers = await store.renew_many(renewals)

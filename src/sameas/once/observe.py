@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from sameas.once.errors import StoredFailure
+from sameas.once.errors import StoredFailure, StoreError
 from sameas.once.forks import renew_after_fork
 from sameas.once.record import (
     Accepted,
@@ -27,10 +27,11 @@ from sameas.once.record import (
     Lease,
     Outcome,
     Record,
+    Renewal,
     Replay,
 )
 from sameas.once.script import Command, Script
-from sameas.once.store import Backend, Page, Query, Selection, Waker
+from sameas.once.store import Backend, Page, Query, Renewed, Selection, Waker
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -148,6 +149,28 @@ class ObservedBackend(Backend):
 
     def renew(self, lease: Lease, lease_for: int, retain_for: int) -> Script[Answer]:
         return self._settled("renew", lease.identity, self.inner.renew(lease, lease_for, retain_for), lease.fence)
+
+    def renew_many(self, renewals: Sequence[Renewal]) -> Sequence[Script[Renewed]]:
+        scripts = self.inner.renew_many(renewals)
+        began = perf_counter()
+        answers: dict[int, Renewed] = {}
+
+        def told(number: int, script: Script[Renewed]) -> Script[Renewed]:
+            answers[number] = yield from self._told("renew", script)
+            if len(answers) == len(scripts):
+                # Only all of them together say which answer is whose.
+                self._tell_renewed(renewals, [answer for each in sorted(answers) for answer in answers[each]], began)
+            return answers[number]
+
+        return [told(number, script) for number, script in enumerate(scripts)]
+
+    def _tell_renewed(self, renewals: Sequence[Renewal], answers: Renewed, began: float) -> None:
+        seconds = perf_counter() - began
+        for renewal, answer in zip(renewals, answers, strict=True):
+            if isinstance(answer, StoreError):
+                self.emit(StoreFailed("renew", answer))
+            else:
+                self.emit(Settled("renew", renewal.lease.identity, answer, seconds, renewal.lease.fence))
 
     def complete(self, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
         return self._settled("complete", lease.identity, self.inner.complete(lease, outcome, retain_for), lease.fence)
