@@ -9,6 +9,7 @@ import pytest
 from sameas import AsyncEngine, Engine, OutcomeUnknown, Policy, StoreUnavailable
 from sameas.once.errors import BatchFailed, StoreClosed, StoreMisconfigured
 from sameas.once.observe import CallEnded
+from sameas.once.steps import Pause
 from sameas.once.store import AsyncStore, Store
 from sameas.stores.memory import MemoryBackend
 
@@ -77,6 +78,25 @@ def test_the_result_is_handed_in_for_as_long_as_the_lease_is_ours_or_patience_la
     assert call(backend, "record", lambda ctx: "done", policy=policy, scope="s", key="k").stored
     assert backend.hand_ins == 6
     assert call(backend, "record", lambda ctx: "again", scope="s", key="k").result == "done"
+
+
+@pytest.mark.parametrize("lasts", [{}, {"patience": 1_000}])
+def test_it_is_handed_in_until_the_last_moment_and_no_longer(lasts, monkeypatch):
+    now = 1_000.0
+    for module in ("call", "call_state"):
+        monkeypatch.setattr(f"sameas.once.{module}.monotonic", lambda: now)
+
+    def pass_time(pause):
+        nonlocal now
+        now += pause.seconds
+
+    backend = Down()
+    engine = Engine(Store(backend), policy=Policy(lease=600, **lasts))
+    engine._effects[Pause] = pass_time
+    with pytest.raises(OutcomeUnknown):
+        engine.run(lambda ctx: "done", scope="s", key="k")
+    assert now == pytest.approx(1_000 + lasts.get("patience", 600))
+    assert backend.hand_ins > 600, "a store that is back is noticed within a second"
 
 
 def test_a_lease_that_is_over_is_not_waited_for(call):
