@@ -15,6 +15,7 @@ JSON's own types have their RFC 8785 bytes. Every other type stands behind a tag
 | set, frozenset | `!set`: its elements' forms, in order |
 | Enum | `!enum`: its class and its name, also where it is a str or an int |
 | dataclass, named tuple, pydantic model, msgspec struct | `!class`: module, name, and an object of its fields |
+| one that is also one of the above, as a dict with fields | the same, and then its form as that |
 
 Refused, with the path to it: NaN, lone surrogates, member names that are no strings, cycles, classes made inside of a
 function, and every other type.
@@ -47,6 +48,9 @@ from sameas.identity.canonical import (
 from sameas.identity.errors import NotCanonical
 
 _NOTHING: Final[Exclusions] = {}
+# What has a form by itself, whatever fields its class declares beside it.
+_KINDS: Final = (str, int, float, Decimal, date, time, timedelta, UUID, bytes, bytearray, Mapping, set, frozenset, list)
+_EXACT: Final = frozenset({*_KINDS, datetime, memoryview})
 
 
 class Form(NamedTuple):
@@ -74,6 +78,9 @@ def forms_of_fields(
     """The class of a value that has named fields, empty for an object of JSON, and the form of `[name, value]` by
     name; None for a value that has none."""
     exclusions = compile_exclusions(exclude_fields) if exclude_fields else _NOTHING
+    if type(value) is not dict and isinstance(value, _KINDS) and _names_of(value) is not None:
+        # It has more than fields.
+        return None
     if isinstance(value, Mapping):
         kind, members = "", value
     elif (names := _names_of(value)) is not None:
@@ -148,9 +155,18 @@ class _Writer(Walk):
 
     def write_other(self, value: Any, exclusions: Exclusions) -> str:
         """Subclasses, and what JSON has no type for; most special first: a datetime is also a date."""
+        if isinstance(value, Enum):
+            return self.write_enum(value)
+        names = None if type(value) in _EXACT else _names_of(value)
+        if names is None:
+            return self.write_kind(value, exclusions)
+        self.is_json = False
+        fields = self.write_members(value, {name: getattr(value, name) for name in names}, exclusions)
+        content = f",{self.write_kind(value, exclusions)}" if isinstance(value, _KINDS) else ""
+        return f"!class[{encode_basestring(class_name(type(value)))},{fields}{content}]"
+
+    def write_kind(self, value: Any, exclusions: Exclusions) -> str:
         match value:
-            case Enum():
-                return self.write_enum(value)
             case str():
                 return encode_basestring(self.text(str.__str__(value)))
             case int():
@@ -175,13 +191,8 @@ class _Writer(Walk):
                 return self.write_members(value, value, exclusions)
             case set() | frozenset():
                 return self.write_set(value)
-        names = _names_of(value)
-        if names is not None:
-            self.is_json = False
-            fields = self.write_members(value, {name: getattr(value, name) for name in names}, exclusions)
-            return f"!class[{encode_basestring(class_name(type(value)))},{fields}]"
-        if isinstance(value, list | tuple):
-            return self.write_elements(value, exclusions)
+            case list() | tuple():
+                return self.write_elements(value, exclusions)
         raise no_form(value)
 
     def tagged(self, tag: str, text: str) -> str:

@@ -141,6 +141,31 @@ class TupleRefund(NamedTuple):
     amount: int
 
 
+@dataclasses.dataclass
+class MappedCharge(dict):
+    amount: int
+
+
+@dataclasses.dataclass
+class MappedRefund(dict):
+    amount: int
+
+
+@dataclasses.dataclass
+class ListedCharge(list):
+    amount: int
+
+
+def filled(value, **members):
+    value.update(members)
+    return value
+
+
+def listed(value, *elements):
+    value.extend(elements)
+    return value
+
+
 Untyped = collections.namedtuple("Untyped", ["amount"])  # noqa: PYI024
 
 
@@ -173,6 +198,8 @@ ID = UUID("0189b3c0-0000-7000-8000-0123456789ab")
 DIFFERENT = [
     *[Charge(1), Refund(1), PydanticCharge(amount=1), StructCharge(1), TupleCharge(1), TupleRefund(1), Untyped(1)],
     *[{"amount": 1}, [1], Charge(2), {"amount": "1"}],
+    *[MappedCharge(1), MappedRefund(1), MappedCharge(2), filled(MappedCharge(1), to="ann")],
+    *[ListedCharge(1), ListedCharge(2), listed(ListedCharge(1), 5), listed(ListedCharge(1), 6)],
     *[b"abc", "YWJj", "abc", [97, 98, 99]],
     *[Decimal("1.5"), "1.5", "15E-1", 1.5, Decimal(1), 1, "1", True, "true", Level.ONE, Rights.READ],
     *[DAY, "2026-01-02", datetime(2026, 1, 2), "2026-01-02T00:00:00.000000", datetime(2026, 1, 2, tzinfo=UTC)],
