@@ -209,6 +209,28 @@ def test_a_client_key_of_another_principal_is_another_key(house):
     assert other.headers["x-idempotency-replayed"] == "false"
 
 
+def test_keys_are_off_for_the_tenant_that_operators_name_and_in_force_for_others_in_cases_too(tmp_path):
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    one, two = (_enrol(database, name) for name in ("one", "two"))
+    database.close()
+    settings = {"auth": "api-key", "mode": f"enforce, tenant:{two.tenant_id}=off"}
+    with running(tmp_path, entry=open_entry(settings_for(tmp_path, **settings)), **settings) as service:
+        put = {"params": {"shared": "true"}, "content": TURTLE, "headers": one.admin}
+        assert service.client.put("/api/v1/ontologies/shared", **put).status_code == 201
+
+        def said(who, **headers):
+            there = House(service.client, one, two)
+            first, second = (extract(there, who.user, **headers).json()["cacheHit"] for _ in range(2))
+            sent = {**headers, "Idempotency-Key": "mine"}
+            reused = [extract(there, who.user, {**SHARED, "text": text}, **sent).status_code for text in ("A.", "B.")]
+            return first, second, reused
+
+        for case in ({}, {"X-Case-ID": one.case_id}):
+            assert said(one, **case) == (False, True, [200, 422])
+        for case in ({}, {"X-Case-ID": two.case_id}):
+            assert said(two, **case) == (False, False, [200, 200])
+
+
 def test_a_case_is_worked_in_by_its_members_alone(house):
     case = {"X-Case-ID": house.one.case_id}
     request = {**SHARED, "text": "Anna Stone works for Acme Ltd in a case."}
