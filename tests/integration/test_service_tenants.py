@@ -198,6 +198,19 @@ def test_external_counsel_works_in_its_cases_and_nowhere_else(tmp_path):
         ):
             assert (refused.status_code, refused.json()["type"]) == (403, "urn:sameas:problem:internal-only")
         assert client.get("/api/v1/ontologies/co", headers=inside).status_code == 200
+        # Nor do those roles show what they show to others: settings of the service, keys and collections of members.
+        directory.put_member(ctx, mine.case_id, user.user_id)
+        member = {**inside, "X-Case-ID": mine.case_id}
+        sent = {**member, "Idempotency-Key": "of-the-member"}
+        assert client.post("/api/v1/extract", json={**request, "text": "Ida."}, headers=sent).status_code == 200
+        wish = {"name": "press", "ontologyId": "co"}
+        assert client.post("/api/v1/collections", json=wish, headers=member).status_code == 201
+        assert "of-the-member" in client.get("/api/v1/keys", headers=member).text
+        assert "of-the-member" not in client.get("/api/v1/keys", headers=in_case).text
+        assert client.get("/api/v1/collections/press", headers=member).status_code == 200
+        assert client.get("/api/v1/collections/press", headers=in_case).status_code == 404
+        assert client.get("/api/v1/system", headers=in_case).json()["settings"] is None
+        assert client.get("/api/v1/counts", headers=in_case).json()["pruned"] is None
     database.close()
 
 
