@@ -23,6 +23,7 @@ from sameas.connections import open_store
 from sameas.identity.ids import uuid7
 from sameas.once.call_builder import identity_of
 from sameas.once.record import About, ClaimRequest, Lease, Outcome
+from tests.servers.full_disk import small_disk
 from tests.shared_data import shared
 
 EXAMPLE = Path(str(files("sameas.example").joinpath("company.ttl"))).parent
@@ -385,6 +386,28 @@ def test_a_wrong_setting_is_named(extract, folder):
 def test_a_store_that_does_not_answer_ends_with_5_and_nothing_is_run(extract, folder):
     extract("a.txt", code=5, SAMEAS_STORE="redis://127.0.0.1:1/0")
     assert not [*folder.glob("runs/sha256-*")]
+
+
+def test_a_full_disk_is_told_wherever_it_ends_a_command_and_costs_no_work(extract, folder):
+    small = folder / "small"
+    small.mkdir()
+    with small_disk(small, size=16 << 20) as disk:
+        old = small / "graph.ttl"
+        old.write_text("the old graph")
+        disk.fill()
+        done = extract("a.txt", "--out", str(old), code=1)
+        assert f"{old} cannot be written: No space left on device" in done.stderr
+        assert old.read_text() == "the old graph"
+        assert "replayed" in extract("a.txt").stderr
+        home = {"SAMEAS_HOME": str(small / "home")}
+        assert "Make room" in extract("a.txt", code=5, **home).stderr
+        disk.make_room()
+        extract("a.txt", **home)
+        disk.fill()
+        # Nothing can be opened there, not even to be read.
+        assert "Make room" in extract("a.txt", code=5, **home).stderr
+        disk.make_room()
+        assert "replayed" in extract("a.txt", **home).stderr
 
 
 def test_debug_shows_the_traceback(folder):

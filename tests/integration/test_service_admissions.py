@@ -156,3 +156,19 @@ def test_streams_have_a_bound_for_each_tenant_and_leave_the_requests_alone(house
     ends_at = time.monotonic() + WITHIN
     while "sameas_streams_open 0.0" not in client.get("/metrics").text:
         assert time.monotonic() < ends_at, "places are not given back"
+
+
+def test_a_socket_keeps_nothing_of_streams_that_have_ended(house):
+    put = house.service.client.put("/api/v1/ontologies/co", content=TURTLE, headers=house.headers)
+    assert put.status_code == 201
+    with socket_of(house, house.headers) as socket:
+        (admission,) = house.service.app.service.admissions._open
+        for number in range(5):
+            payload = {"text": f"Anna Stone works for Acme{number} Ltd.", "ontologyId": "co"}
+            socket.send(json.dumps({"tag": "extraction.streamExtract", "payload": payload}))
+            kinds = set()
+            while "result" not in kinds:
+                kinds.add(json.loads(socket.recv(timeout=WITHIN))["type"])
+            assert "event" in kinds
+        # The socket itself is what is left to end.
+        assert admission.streams == 1

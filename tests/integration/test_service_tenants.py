@@ -198,6 +198,19 @@ def test_external_counsel_works_in_its_cases_and_nowhere_else(tmp_path):
         ):
             assert (refused.status_code, refused.json()["type"]) == (403, "urn:sameas:problem:internal-only")
         assert client.get("/api/v1/ontologies/co", headers=inside).status_code == 200
+        # Nor do those roles show what they show to others: settings of the service, keys and collections of members.
+        directory.put_member(ctx, mine.case_id, user.user_id)
+        member = {**inside, "X-Case-ID": mine.case_id}
+        sent = {**member, "Idempotency-Key": "of-the-member"}
+        assert client.post("/api/v1/extract", json={**request, "text": "Ida."}, headers=sent).status_code == 200
+        wish = {"name": "press", "ontologyId": "co"}
+        assert client.post("/api/v1/collections", json=wish, headers=member).status_code == 201
+        assert "of-the-member" in client.get("/api/v1/keys", headers=member).text
+        assert "of-the-member" not in client.get("/api/v1/keys", headers=in_case).text
+        assert client.get("/api/v1/collections/press", headers=member).status_code == 200
+        assert client.get("/api/v1/collections/press", headers=in_case).status_code == 404
+        assert client.get("/api/v1/system", headers=in_case).json()["settings"] is None
+        assert client.get("/api/v1/counts", headers=in_case).json()["pruned"] is None
     database.close()
 
 
@@ -207,6 +220,28 @@ def test_a_client_key_of_another_principal_is_another_key(house):
     other = extract(house, house.one.other_user, {**SHARED, "text": "Another text."}, **header)
     assert (first.status_code, other.status_code) == (200, 200)
     assert other.headers["x-idempotency-replayed"] == "false"
+
+
+def test_keys_are_off_for_the_tenant_that_operators_name_and_in_force_for_others_in_cases_too(tmp_path):
+    database = open_tables(f"sqlite:///{tmp_path}/tenants.db")
+    one, two = (_enrol(database, name) for name in ("one", "two"))
+    database.close()
+    settings = {"auth": "api-key", "mode": f"enforce, tenant:{two.tenant_id}=off"}
+    with running(tmp_path, entry=open_entry(settings_for(tmp_path, **settings)), **settings) as service:
+        put = {"params": {"shared": "true"}, "content": TURTLE, "headers": one.admin}
+        assert service.client.put("/api/v1/ontologies/shared", **put).status_code == 201
+
+        def said(who, **headers):
+            there = House(service.client, one, two)
+            first, second = (extract(there, who.user, **headers).json()["cacheHit"] for _ in range(2))
+            sent = {**headers, "Idempotency-Key": "mine"}
+            reused = [extract(there, who.user, {**SHARED, "text": text}, **sent).status_code for text in ("A.", "B.")]
+            return first, second, reused
+
+        for case in ({}, {"X-Case-ID": one.case_id}):
+            assert said(one, **case) == (False, True, [200, 422])
+        for case in ({}, {"X-Case-ID": two.case_id}):
+            assert said(two, **case) == (False, False, [200, 200])
 
 
 def test_a_case_is_worked_in_by_its_members_alone(house):

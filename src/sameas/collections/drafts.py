@@ -8,7 +8,7 @@ their IRIs; two things of one list are never one. A CSV file has the columns `ir
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Rela
 from sameas.extraction.text.document import is_iri
 from sameas.ontology import vocabulary as v
 from sameas.ontology.index import OntologyIndex
+from sameas.ontology.limits import Limits
 from sameas.ontology.parse import Value as Literal
 from sameas.ontology.parse import parse_statements
 
@@ -162,6 +163,8 @@ def _places(evidence: Iterable[Evidence], locate: Locate | None) -> tuple[Place,
 
 
 _MOST = 1_000_000
+# Names of known things are looked for like the labels of an ontology, and bounded like them.
+_LIMITS = Limits()
 _STRING = v.XSD + "string"
 _OWN_COLUMNS = ("iri", "name", "type", "aliases")
 
@@ -182,27 +185,35 @@ def _from_csv(data: bytes, index: OntologyIndex, *, delimiter: str) -> Knowledge
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise KnownListError(f"the list is not UTF-8: {error}. Save it as UTF-8") from error
-    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    heads = reader.fieldnames or ()
+    rows = _rows(csv.reader(io.StringIO(text), delimiter=delimiter))
+    heads = next(rows, [])
     if "iri" not in heads or "name" not in heads:
         raise KnownListError(f"the list needs the columns iri and name; it has {', '.join(heads) or 'none'}")
     properties = {head: _property(head, index) for head in heads if head not in _OWN_COLUMNS}
     entities, relations = [], []
-    for number, row in enumerate(reader, 2):
+    for number, cells in enumerate(filter(None, rows), 2):
+        row = dict(zip(heads, cells, strict=False))
         if number > _MOST:
             raise KnownListError(f"the list has more than {_MOST} things")
-        iri, called = (row["iri"] or "").strip(), (row["name"] or "").strip()
+        iri, called = row.get("iri", "").strip(), row.get("name", "").strip()
         if not called or not is_iri(iri):
             raise KnownListError(f"line {number}: a known thing needs an absolute IRI and a name")
-        type_ = _class((row.get("type") or "").strip(), index, number)
-        aliases = tuple(one.strip() for one in (row.get("aliases") or "").split("|") if one.strip())
+        type_ = _class(row.get("type", "").strip(), index, number)
+        aliases = tuple(one.strip() for one in row.get("aliases", "").split("|") if one.strip())
         entities.append(Entity(iri, called, (type_,) if type_ else (), aliases))
         relations += [
             Relation(iri, prop, value=Value(value.strip(), _STRING))
             for head, prop in properties.items()
-            if (value := row.get(head) or "").strip()
+            if (value := row.get(head, "")).strip()
         ]
     return _graph(entities, relations)
+
+
+def _rows(reader: Iterable[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise KnownListError(f"the list cannot be read: {error}. Is every quote closed?") from error
 
 
 def _from_graph(data: bytes, index: OntologyIndex, *, extension: str) -> KnowledgeGraph:
@@ -238,6 +249,14 @@ def _from_graph(data: bytes, index: OntologyIndex, *, extension: str) -> Knowled
 
 def _graph(entities: Iterable[Entity], relations: Iterable[Relation]) -> KnowledgeGraph:
     once: Mapping[str, Entity] = {entity.id: entity for entity in entities}
+    for entity in once.values():
+        if len(entity.id) > _LIMITS.name_characters:
+            raise KnownListError(f"an IRI has {len(entity.id)} characters, more than {_LIMITS.name_characters}")
+        longest = max(map(len, (entity.name, *entity.aliases)))
+        if longest > _LIMITS.label_characters:
+            raise KnownListError(
+                f"a name of {entity.id} has {longest} characters, more than {_LIMITS.label_characters}. Shorten it"
+            )
     return KnowledgeGraph.of(entities=once.values(), relations={one.triple: one for one in relations}.values())
 
 

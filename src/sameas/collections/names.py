@@ -16,6 +16,8 @@ NameRelation: TypeAlias = Literal["exact", "alias", "middle", "initial", "acrony
 
 # A shorter word with another letter is usually another word.
 _SHORTEST_SLIP_WORD = 5
+# Forms take room with the square of a name's length.
+_LONGEST_SLIP_NAME = 200
 _LONGEST_ACRONYM = 8
 MOST_UNDER_A_KEY = 24
 # Those of a name that several have, and of `J. Smith`, are one for each document, and so many.
@@ -158,6 +160,8 @@ def _short(words: list[str]) -> str:
 def _forms(name: str) -> list[str]:
     """What a name shares with every name one slip away: itself, and without one letter of a long word."""
     found = [name]
+    if len(name) > _LONGEST_SLIP_NAME:
+        return found
     start = 0
     for word in name.split(" "):
         if len(word) >= _SHORTEST_SLIP_WORD and word.isalpha():

@@ -68,7 +68,8 @@ def switch_to_wal(connection: sqlite3.Connection, seconds: float) -> str:
 
 def translated(error: sqlite3.Error, path: str = "") -> StoreError:
     """What a driver's error means to callers."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    whole = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    code = whole & 0xFF
     if code in _DAMAGED:
         return RecordDamaged(f"The SQLite file is damaged: {error}. Put back a copy, or remove the file.")
     # A path that is right and cannot be opened all the same is a matter of the moment: too many files are open.
@@ -80,7 +81,8 @@ def translated(error: sqlite3.Error, path: str = "") -> StoreError:
         )
     if code in _MISUSED:
         return StoreError(f"SQLite refuses the statement: {error}")
-    if code == sqlite3.SQLITE_FULL:
+    # Whoever is the first to open a file makes room for the index of its log.
+    if code == sqlite3.SQLITE_FULL or whole == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull(f"SQLite cannot write: {error}. Make room, and try again later.")
     # A statement that failed in SQLite was not applied: there is no reply that could be lost.
     message = f"SQLite cannot answer now: {error}. Try again later."

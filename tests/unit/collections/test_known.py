@@ -1,5 +1,7 @@
 """Lists of known things: what documents name is linked to them, and two known things are never one."""
 
+import tracemalloc
+
 import pytest
 
 from sameas.collections.drafts import KnownListError
@@ -50,9 +52,32 @@ def test_two_known_things_of_one_name_stay_two(collection):
         (b"iri,name,type\nhttps://k.org/1,Acme,spaceship\n", "no class"),
         (b"iri,name,colour\nhttps://k.org/1,Acme,red\n", "no property"),
         (b"iri,name\nhttps://k.org/1,\xff\n", "UTF-8"),
+        (b"iri,name\nhttps://k.org/1\n", "line 2"),
+        (b"iri,name\nhttps://k.org/1," + b"a" * 200_000 + b"\n", "field larger than"),
+        (b"iri,name\nhttps://k.org/1," + b"a" * 100_000 + b"\n", "a name of https://k.org/1 has 100000 characters"),
+        (b"iri,name,aliases\nhttps://k.org/1,Acme,A|" + b"b" * 1_001 + b"\n", "has 1001 characters"),
+        (b"iri,name\nhttps://k.org/" + b"a" * 3_000 + b",Acme\n", "an IRI has 3014 characters"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_refused_and_changes_nothing(collection, data, said):
     with pytest.raises(KnownListError, match=said):
         collection.link_known("c.csv", data)
     assert collection.entities() == []
+
+
+def test_a_graph_s_names_are_bounded_too(collection):
+    label = b'<https://k.org/1> <http://www.w3.org/2000/01/rdf-schema#label> "%s" .' % (b"a" * 100_000)
+    with pytest.raises(KnownListError, match="has 100000 characters"):
+        collection.link_known("c.ttl", label)
+
+
+def test_a_word_without_an_end_in_a_document_takes_room_once(collection):
+    tracemalloc.start()
+    try:
+        put(collection, "a", company("A" + "b" * 20_000))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(collection.entities()) == 1
+    # Every form of it without one letter would be 400 MB.
+    assert most < 50_000_000

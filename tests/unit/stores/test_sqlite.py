@@ -25,6 +25,7 @@ from sameas.once.errors import (
     StoreError,
     StoreMisconfigured,
 )
+from tests.servers.full_disk import small_disk
 
 
 @pytest.fixture
@@ -366,6 +367,19 @@ def test_a_full_disk_refuses_writes_and_still_serves_replays(path):
         engine.run(runs.append, scope="s", key="large result")
     assert runs == []
     assert engine.record(lambda ctx: 1, scope="s", key="k").was_replay
+
+
+def test_a_disk_without_room_to_open_a_file_is_full(tmp_path):
+    with small_disk(tmp_path, size=8 << 20) as disk:
+        store = f"sqlite:///{tmp_path}/keys.db"
+        with Engine(open_store(store)) as engine:
+            engine.run(lambda ctx: "kept", scope="s", key="k")
+        disk.fill()
+        with pytest.raises(StoreFull, match="Make room"):
+            open_store(store)
+        disk.make_room()
+        with Engine(open_store(store)) as engine:
+            assert engine.record(lambda ctx: 1, scope="s", key="k").was_replay
 
 
 def test_a_damaged_result_is_an_error_and_not_a_miss(path):

@@ -46,9 +46,18 @@ class Admission:
     def on_refused(self, end: Callable[[], object]) -> None:
         self._on_refused.append(end)
 
+    def forget(self, end: Callable[[], object]) -> None:
+        """What `end` would have ended has ended: a socket outlives the streams on it."""
+        self._on_refused.remove(end)
+
+    @property
+    def streams(self) -> int:
+        """How much there is to end where it is refused."""
+        return len(self._on_refused)
+
     def refuse(self) -> None:
         self.is_refused = True
-        for end in self._on_refused:
+        for end in tuple(self._on_refused):
             end()
 
     def check(self) -> None:

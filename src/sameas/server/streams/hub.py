@@ -177,6 +177,8 @@ class Hub:
         finally:
             self.missed += subscriber.missed_in_all
             channel.subscribers.discard(subscriber)
+            if admission is not None:
+                admission.forget(subscriber.close)
             if not channel.subscribers and self._channels.get((space, key)) is channel:
                 del self._channels[space, key]
 

@@ -57,22 +57,30 @@ class Caller(NamedTuple):
     @property
     def sees_all_keys(self) -> bool:
         """Whether the keys of others are shown."""
-        return not {ADMIN_ROLE, AUDITOR}.isdisjoint(self.principal.roles)
+        return self.has(ADMIN_ROLE, AUDITOR)
 
     @property
     def actor(self) -> str:
         """Who is written down for what this hop does."""
         return self.ctx.user_id or self.ctx.service_id or "nobody"
 
+    @property
+    def is_internal(self) -> bool:
+        return EXTERNAL_COUNSEL not in self.principal.roles
+
+    def has(self, *roles: str) -> bool:
+        """Whether the caller has one of the roles; what somebody gave to external counsel's key does not count."""
+        return self.is_internal and not set(roles).isdisjoint(self.principal.roles)
+
     def must_be_internal(self, *, to: str) -> None:
         """Refuse external counsel something that concerns more than their cases."""
-        if EXTERNAL_COUNSEL in self.principal.roles:
+        if not self.is_internal:
             raise ScopeError(f"{to} is not for external counsel", code="internal-only", status=403)
 
     def must_be(self, role: str, *, to: str) -> None:
         """Refuse whoever has not the role for something."""
         self.must_be_internal(to=to)
-        if role not in self.principal.roles:
+        if not self.has(role):
             raise ScopeError(f"{to} needs the role {role}", code="role-required", status=403)
 
 

@@ -36,8 +36,11 @@ ORACLE = Oracle(
 class LocalModel:
     """Answers from the oracle and counts what it was asked."""
 
-    def __init__(self, name: str = "local:oracle", *, price: int = 1, tokens_each: int = 1) -> None:
+    def __init__(
+        self, name: str = "local:oracle", *, price: int = 1, tokens_each: int = 1, oracle: Oracle = ORACLE
+    ) -> None:
         self.name = name
+        self._oracle = oracle
         self.price = Price(input=Decimal(price), output=Decimal(2 * price))
         self._tokens_each = tokens_each
         self.asked = 0
@@ -48,7 +51,7 @@ class LocalModel:
 
     async def ask(self, ask: Ask) -> Reply:
         self.asked += 1
-        answer = ORACLE.answer(ask.schema_name, Seen.of(ask.messages[0].content, ask.messages[1].content))
+        answer = self._oracle.answer(ask.schema_name, Seen.of(ask.messages[0].content, ask.messages[1].content))
         text = msgspec.json.encode(answer).decode()
         return Reply(text, Usage(100, 10, reported=True), "stop", self.name)
 

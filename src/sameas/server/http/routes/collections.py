@@ -236,7 +236,7 @@ async def export(asked: Asked) -> ASGIApp:
 
 def _caller(asked: Asked) -> Caller:
     caller = asked.caller
-    return Caller(caller.space, caller.actor, everything=ADMIN_ROLE in caller.principal.roles)
+    return Caller(caller.space, caller.actor, everything=caller.has(ADMIN_ROLE))
 
 
 def name_in_path(asked: Asked) -> str:

@@ -160,7 +160,7 @@ async def get_counts(asked: Asked) -> ASGIApp:
     found = await asyncio.to_thread(counts.read, asked.caller.space, hours=_MOST_HOURS)
     since = int(now) // HOUR * HOUR - (hours - 1) * HOUR
     pruned = None
-    if OPERATOR in asked.caller.principal.roles:
+    if asked.caller.has(OPERATOR):
         pruned = tuple(await asyncio.to_thread(counts.read, WHOLE, hours=hours))
     shown = tuple(one for one in found if one.hour >= since)
     return json_reply(
@@ -179,7 +179,7 @@ async def get_system(asked: Asked) -> ASGIApp:
         for name, (said, seconds) in checks.items()
     )
     shown = None
-    if OPERATOR in asked.caller.principal.roles:
+    if asked.caller.has(OPERATOR):
         shown = tuple(Setting(name=name, value=value, source=source) for name, value, source in settings.shown())
     report = SystemReport(
         status="ok" if all(one.said == "ok" for one in dependencies) else "failing",
