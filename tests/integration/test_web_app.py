@@ -634,6 +634,35 @@ def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
         assert violations(page) == []
 
 
+def test_a_run_is_compared_with_that_on_the_next_version_of_its_ontology(browser, service):
+    ontology = TURTLE.replace(b"https://sameas.dev/example/company>", b"https://sameas.dev/example/growing>")
+    runs = []
+    # The old version knows no founders, the new one nobody who works for anybody.
+    for unknown in (b":founder a", b":worksFor a"):
+        changed = ontology.replace(unknown, b":unheardOf a")
+        assert service.client.put("/api/v1/ontologies/growing", content=changed).status_code in (200, 201)
+        runs.append(extract(service, ontologyId="growing"))
+    with open_page(browser, f"{service.url}/#/compare?right={runs[1]}") as page:
+        # The two differ in nothing else that the choice could show.
+        older = page.get_by_role("combobox", name="Left").locator("option", has_text="growing · superseded")
+        older.wait_for(state="attached")
+        assert older.get_attribute("value") == runs[0]
+        page.get_by_role("combobox", name="Left").select_option(older.inner_text())
+        page.get_by_text("− 2 relations").wait_for()
+        page.get_by_text("+ 1 relation", exact=True).wait_for()
+        page.get_by_text("= 1 relation", exact=True).wait_for()
+        page.get_by_text("25 % the same; entities: 100 % the same").wait_for()
+        gone, added = page.locator(".side-gone"), page.locator(".side-added")
+        stated = [[one.rpartition("\n")[2] for one in rows.all_inner_texts()] for rows in (gone, added)]
+        assert stated == [
+            ["מיכל כהן works for חברת אקמה", "Bob Miller works for Acme GmbH"],
+            ["Acme GmbH founder Anna Stone"],
+        ]
+        colours = {one.evaluate("row => getComputedStyle(row).backgroundColor") for one in (gone.first, added)}
+        assert len(colours) == 2
+        assert violations(page) == []
+
+
 def test_a_run_as_found_is_compared_with_itself_as_reviewed(browser, service):
     key = extract(service, text=f"Reviewed and compared. {STORY}", document="versions.txt")
     with open_page(browser, show(service, key, min=0, tab="review")) as page:
