@@ -224,6 +224,32 @@ def test_clients_that_retry_too_hard_are_told_of_above_the_charts(console, tmp_p
         expect(page.get_by_label("In this time")).to_contain_text("10 %")
 
 
+def test_a_key_that_never_recognised_anything_for_weeks_is_told_of_as_wrong(console, tmp_path):
+    hours = [time.time()]
+    counts = HourlyCounts(f"sqlite:///{tmp_path}/counts.db", clock=lambda: hours[-1])
+    identity = Identity(b"", "", "extract", "key")
+    for day in reversed(range(20)):
+        hours.append(hours[0] - timedelta(days=day).total_seconds())
+        for _ in range(10):
+            counts.on(CallEnded(CallStarted(identity, {}), "fresh", 0.1, 0.0))
+        counts.flush()
+    counts.close()
+    with running(tmp_path) as service, looked_at(console.browser, service.url) as page:
+        # A short time is shown; the advice looks back for weeks all the same.
+        page.goto("/#/keys?hours=24")
+        notice = page.get_by_role("status").filter(has_text="The key may be wrong: extract")
+        expect(notice).to_contain_text("Not one of 140 calls in two weeks was a replay")
+        expect(page.get_by_label("In this time")).to_contain_text("0 %")
+        assert violations(page) == []
+        # One redelivery that is recognised shows that the key is right.
+        headers = {"Idempotency-Key": "order-1"}
+        for _ in range(2):
+            assert service.client.post("/api/v1/extract", json=REQUEST, headers=headers).status_code == 200
+        page.reload()
+        expect(page.get_by_label("In this time")).to_contain_text("8.3 %")
+        expect(notice).to_have_count(0)
+
+
 def test_a_run_that_failed_says_why_and_what_was_not_finished(console, tmp_path):
     refusal = status(401, message="Incorrect key")
     with ModelServer(lambda _: refusal) as model, running(tmp_path, models=model.address("tiny")) as service:
@@ -258,6 +284,27 @@ def test_limiter_and_circuit_of_a_model_are_shown(console, tmp_path):
             usage = page.locator(".table-frame[aria-label='Tokens and cost by stage'] tbody tr")
             expect(usage.first).to_contain_text("tiny")
             assert violations(page) == []
+
+
+def test_the_circuit_of_a_model_that_is_down_is_shown_open(console, tmp_path):
+    # After more than a second each time: failures of one moment count once.
+    down = status(503, retry_after=1.2)
+    with ModelServer(down) as model, running(tmp_path, models=model.address("tiny")) as service:
+        request = {"text": document(2), "ontologyId": "company", "extractionParams": {"extractor": "model"}}
+        answer = service.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        with looked_at(console.browser, service.url) as page:
+            page.goto(f"/#/studio/{answer.json()['idempotencyKey']}")
+            notice = page.locator(".progress .notice", has_text="failed 5 times in a row and is not asked")
+            expect(notice).to_be_visible(timeout=2 * WITHIN_MS)
+            asked = len(model.calls)
+            page.goto("/#/health")
+            row = page.locator(".table-frame[aria-label='Models'] tbody tr")
+            expect(row).to_have_count(1)
+            expect(row).to_contain_text("open: calls are refused for a while")
+            expect(row.locator(".badge")).to_have_class(re.compile("badge-bad"))
+            expect(row).to_contain_text("0 of")
+            assert violations(page) == []
+            assert len(model.calls) == asked
 
 
 def test_forgetting_a_key_needs_a_reason_and_is_audited(console):

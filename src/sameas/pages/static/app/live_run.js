@@ -69,9 +69,14 @@ export function heard(now, event) {
       else notice(now, event.type, `${stage} takes longer than ${seconds(event.timeoutMs)}; it goes on.`);
       break;
     }
-    case "error_recoverable":
-      notice(now, event.type, `${sentence(event.error.message)}${event.error.retryAfterMs ? `; tried again after ${seconds(event.error.retryAfterMs)}` : ""}.`);
+    case "error_recoverable": {
+      const { code, message, retryAfterMs } = event.error;
+      const text = `${sentence(message)}${retryAfterMs ? `; tried again after ${seconds(retryAfterMs)}` : ""}.`;
+      // That a server is left alone is told beside the last failure, whose own wait is shorter.
+      if (code === "circuit_open") notice(now, code, text, event.timestamp + retryAfterMs);
+      else notice(now, event.type, text);
       break;
+    }
     case "extraction_completed":
       now.ended = { kind: "completed", outcome: event.summary.outcome };
       now.progress = 1;
