@@ -271,6 +271,44 @@ def test_a_doubtful_pair_is_decided_by_a_key_and_undone(place, page):
     expect(page.locator(".lines")).to_contain_text("undone")
 
 
+def test_a_doubtful_pair_is_made_one_by_a_key_that_counts_once(place, page):
+    pairs = place.service.client.get(f"{place.address}/pairs").json()["pairs"]
+    decisions = f"{place.address}/decisions?undone=true&limit=50"
+    before = len(place.service.client.get(decisions).json()["decisions"])
+    go(page, place, "/pairs")
+    cards = page.locator(".twins")
+    expect(cards).to_have_count(len(pairs))
+    cards.first.evaluate(
+        """card => {
+          for (let turn = 0; turn < 2; turn += 1) card.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true }));
+        }"""
+    )
+    expect(page.get_by_text(" are one.")).to_be_visible()
+    expect(cards).to_have_count(len(pairs) - 1)
+    found = place.service.client.get(decisions).json()["decisions"]
+    assert len(found) == before + 1
+    page.locator(".lines li").first.get_by_role("button", name="Undo").click()
+    expect(cards).to_have_count(len(pairs))
+
+
+def test_the_graph_grows_by_a_click_on_its_canvas(place, page):
+    go(page, place, "/graph?q=Leif%20Aune")
+    things = page.locator(".things li")
+    expect(things.first).to_be_visible()
+    few = things.count()
+    page.locator(".canvas[data-settled]").wait_for()
+    norhavn = named(place.service.client, place.id, "Norhavn AS")[0]
+    spot = page.evaluate("id => document.querySelector('.canvas').whereIs(id)", norhavn)
+    page.locator(".canvas").hover(position=spot)
+    page.locator(".canvas .clickable").wait_for()
+    page.locator(".canvas").click(position=spot)
+    expect(
+        page.get_by_role("complementary", name="Selection").get_by_role("heading", name="Norhavn AS")
+    ).to_be_visible()
+    expect(page.locator(".things")).to_contain_text("Bergen")
+    assert things.count() > few
+
+
 def test_sparql_is_completed_from_the_ontology_and_answered_as_table_and_graph(place, page):
     go(page, place, "/sparql")
     editor = page.get_by_label("SPARQL")
