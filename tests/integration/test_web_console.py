@@ -301,17 +301,14 @@ def test_a_run_tells_its_cost_by_stage_and_what_was_saved(console, tmp_path):
             request = {"text": document(chunks), "ontologyId": "company", "document": f"{chunks}.txt"}
             request["extractionParams"] = {"extractor": "model", "chunkSize": 100}
             assert service.client.post("/api/v1/extract", json=request).status_code == 200
-        asked = len(model.calls)
-        for chunks, calls, known in ((2, 4, "0 of 2"), (3, 2, "2 of 3")):
+        for chunks, calls, known in ((2, 4, 0), (3, 2, 4)):
             page.goto("/#/runs")
             page.get_by_role("link", name=f"{chunks}.txt").click()
             took = page.get_by_label("What it took")
             expect(took).to_contain_text(re.compile(rf"{calls} calls\s*Cost\s*\$\d\.\d\d"))
-            expect(took).to_contain_text(re.compile(rf"From checkpoints\s*{known}"))
+            expect(took).to_contain_text(re.compile(rf"From checkpoints\s*{known}\s*pieces of work on {chunks} chunks"))
             rows = page.locator(".table-frame[aria-label='Tokens and cost by stage'] tbody tr")
             expect(rows.filter(has_text="relation extraction")).to_contain_text(re.compile(r"\$[\d.]*[1-9]"))
-            print(took.inner_text())
-        assert len(model.calls) == asked
 
 
 def test_the_circuit_of_a_model_that_is_down_is_shown_open(console, tmp_path):
