@@ -8,7 +8,7 @@ export const STAGES = ["chunking", "property_scoping", "entity_extraction", "ent
 const EVERY = 250;
 
 export function emptyProgress() {
-  return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], skew: Infinity, lastNumber: 0, ended: null, chunks: 0, cached: 0, found: 0 };
+  return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], skew: Infinity, lastNumber: 0, ended: null, cached: 0, found: 0 };
 }
 
 // The progress after an event; it is changed in place, because thousands come.
@@ -35,8 +35,8 @@ export function heard(now, event) {
       now.stages[event.stage] = { ...now.stages[event.stage], state: event.partial ? "partial" : "done", percent: 100, ms: event.durationMs, items: event.itemCount };
       break;
     case "chunk_completed":
-      now.chunks += 1;
-      if (event.cached) now.cached += 1;
+      // A chunk is completed once in every stage.
+      if (event.cached && event.stage === "entity_extraction") now.cached += 1;
       break;
     case "entity_found": {
       const { text, types = [], start, end, kind } = event.entity;
