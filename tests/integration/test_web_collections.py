@@ -92,14 +92,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize("path", PLACES)
-def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone(place, page, path):
+def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone_and_a_wall(place, page, path):
     go(page, place, path.format(thing=place.thing))
     page.wait_for_selector(PLACES[path])
     for _ in ("light", "dark"):
         assert violations(page) == []
         page.get_by_role("button", name="colours").click()
-    page.set_viewport_size({"width": 360, "height": 740})
-    assert not is_too_wide(page)
+    for width in (360, 2560):
+        page.set_viewport_size({"width": width, "height": 740})
+        assert not is_too_wide(page), width
 
 
 def test_a_collection_is_made_and_filled_and_its_documents_are_read(place, page):
@@ -363,6 +364,12 @@ def test_without_a_model_a_question_is_refused_with_what_to_do(place, tmp_path):
         id_ = fill(service.client, [{"name": "a.txt", "text": "Anna Stone works for Acme Ltd."}])
         refused = service.client.post(f"/api/v1/collections/{id_}/ask", json={"question": "Who?"})
         assert (refused.status_code, refused.json()["type"]) == (422, "urn:sameas:problem:no-model")
+        with looked_at(place.browser, service.url) as page:
+            page.goto(f"/#/collections/{id_}/ask")
+            page.get_by_label("Question").fill("Who?")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_contain_text("no model configured")
+            assert violations(page) == []
 
 
 def test_two_tenants_see_nothing_of_each_others_collections(place, tmp_path):

@@ -90,14 +90,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone(console, place):
+def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone_and_a_wall(console, place):
     with console.open(place.format(run=console.run)) as page:
         page.wait_for_selector(PLACES[place])
         for _ in ("light", "dark"):
             assert violations(page) == []
             page.get_by_role("button", name="colours").click()
-        page.set_viewport_size({"width": 360, "height": 740})
-        assert not is_too_wide(page)
+        for width in (360, 2560):
+            page.set_viewport_size({"width": width, "height": 740})
+            assert not is_too_wide(page), width
 
 
 def test_runs_are_filtered_and_one_is_followed_to_its_stages(console):
