@@ -364,6 +364,7 @@ def test_a_run_is_downloaded_in_every_format(browser, service):
 
 
 def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, service):
+    began = datetime.now(UTC)
     text = f"Of another document. {STORY}"
     key = extract(service, text=text, document="reviewed.txt")
     with open_page(browser, show(service, key, min=0, tab="review"), forgiven=("422",)) as page:
@@ -413,12 +414,22 @@ def test_decisions_are_checked_kept_undone_and_hold_for_the_next_run(browser, se
         page.get_by_role("tab", name="Decisions").click()
         assert page.locator(".decisions li.applied").count() == 3
         assert page.locator(".decisions li.undone").count() == 1
-        assert re.search(
-            rf"local.*{datetime.now(UTC).day}", page.locator(".decisions li").first.inner_text(), re.DOTALL
-        )
+        last = page.locator(".decisions li").first
+        assert "local, " in last.inner_text()
+        decided_at = datetime.fromisoformat(last.locator("time").get_attribute("datetime"))
+        assert began <= decided_at <= datetime.now(UTC)
+        # What was decided is what one is given, and examples of it.
+        page.get_by_role("button", name="Download").click()
+        given = {}
+        for name in ("CSV", "examples.jsonl"):
+            with page.expect_download() as download:
+                dialog.get_by_role("button", name=name).click()
+            given[name] = download.value.path().read_bytes().decode()
     reviewed = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "csv", "version": "reviewed"}).text
     found = service.client.get(f"/api/v1/runs/{key}/graph", params={"format": "csv"}).text
     assert ("Bob Miller" in found, reviewed == found) == (True, False)
+    assert given["CSV"] == reviewed
+    assert given["examples.jsonl"] == service.client.get(f"/api/v1/runs/{key}/examples").text
     # Another run of the document, by another model: the decisions are there, and what fits no more is said.
     again = extract(service, text=text, model="other", document="reviewed.txt")
     assert again != key
