@@ -95,7 +95,8 @@ HEDGED_BETWEEN = (
         r"\b(?:sera|seront|aura|auront|fera|feront|deviendra|deviendront|pourra|pourront|devra|devront|emploiera|emploieront"
         r"|dirigera|comptera|ouvrira)\b"
     ),
-    r"\b(?:was|were|is|are)\s+to\s+(?!the\b|an?\b|its\b|date\b|their\b|his\b|her\b)",
+    # It judges what stands right behind it, not the far end of a long sentence.
+    r"\b(?:was|were|is|are)\s+to\s+(?!the\b|an?\b|its\b|date\b|their\b|his\b|her\b)(?:[^\s]+\s+){0,6}\Z",
     (
         r"\b(?:it\s+(?:is|was)\s+said|seem(?:s|ed)?|tipped|poised|mull(?:s|ed|ing)|eyeing|weigh(?:s|ing)\s+(?:a|an|up|whether)"
         r"|(?:some|people|sources|they)\s+say)\b"
