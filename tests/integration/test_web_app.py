@@ -652,6 +652,24 @@ def test_two_runs_are_compared_in_colours_and_numbers(browser, service):
         assert violations(page) == []
 
 
+def test_two_ways_of_asking_a_model_are_compared(browser, tmp_path):
+    def reply(call):
+        # Asked for all at once it forgets the last fact.
+        said = ORACLE(call)
+        return {**said, "relations": said["relations"][:-1]} if call.schema_name == "JointReply" else said
+
+    with ModelServer(reply) as model, running(tmp_path, models=model.address("tiny")) as one:
+        runs = []
+        for mode in ("two-stage", "joint"):
+            params = {"extractor": "model", "mode": mode}
+            request = {"text": document(3), "ontologyId": "company", "extractionParams": params}
+            runs.append(one.client.post("/api/v1/extract", json=request).json()["idempotencyKey"])
+        with open_page(browser, f"{one.url}/#/compare?left={runs[0]}&right={runs[1]}") as page:
+            page.get_by_text("− 1 relation", exact=True).wait_for()
+            page.get_by_text("+ 0 relations", exact=True).wait_for()
+            assert page.locator(".side-gone").inner_text().endswith("Stone works for Acme2 Robotics")
+
+
 def test_a_run_is_compared_with_that_on_the_next_version_of_its_ontology(browser, service):
     ontology = TURTLE.replace(b"https://sameas.dev/example/company>", b"https://sameas.dev/example/growing>")
     runs = []
