@@ -92,14 +92,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize("path", PLACES)
-def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone(place, page, path):
+def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone_and_a_wall(place, page, path):
     go(page, place, path.format(thing=place.thing))
     page.wait_for_selector(PLACES[path])
     for _ in ("light", "dark"):
         assert violations(page) == []
         page.get_by_role("button", name="colours").click()
-    page.set_viewport_size({"width": 360, "height": 740})
-    assert not is_too_wide(page)
+    for width in (360, 2560):
+        page.set_viewport_size({"width": width, "height": 740})
+        assert not is_too_wide(page), width
 
 
 def test_a_collection_is_made_and_filled_and_its_documents_are_read(place, page):
@@ -271,6 +272,44 @@ def test_a_doubtful_pair_is_decided_by_a_key_and_undone(place, page):
     expect(page.locator(".lines")).to_contain_text("undone")
 
 
+def test_a_doubtful_pair_is_made_one_by_a_key_that_counts_once(place, page):
+    pairs = place.service.client.get(f"{place.address}/pairs").json()["pairs"]
+    decisions = f"{place.address}/decisions?undone=true&limit=50"
+    before = len(place.service.client.get(decisions).json()["decisions"])
+    go(page, place, "/pairs")
+    cards = page.locator(".twins")
+    expect(cards).to_have_count(len(pairs))
+    cards.first.evaluate(
+        """card => {
+          for (let turn = 0; turn < 2; turn += 1) card.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true }));
+        }"""
+    )
+    expect(page.get_by_text(" are one.")).to_be_visible()
+    expect(cards).to_have_count(len(pairs) - 1)
+    found = place.service.client.get(decisions).json()["decisions"]
+    assert len(found) == before + 1
+    page.locator(".lines li").first.get_by_role("button", name="Undo").click()
+    expect(cards).to_have_count(len(pairs))
+
+
+def test_the_graph_grows_by_a_click_on_its_canvas(place, page):
+    go(page, place, "/graph?q=Leif%20Aune")
+    things = page.locator(".things li")
+    expect(things.first).to_be_visible()
+    few = things.count()
+    page.locator(".canvas[data-settled]").wait_for()
+    norhavn = named(place.service.client, place.id, "Norhavn AS")[0]
+    spot = page.evaluate("id => document.querySelector('.canvas').whereIs(id)", norhavn)
+    page.locator(".canvas").hover(position=spot)
+    page.locator(".canvas .clickable").wait_for()
+    page.locator(".canvas").click(position=spot)
+    expect(
+        page.get_by_role("complementary", name="Selection").get_by_role("heading", name="Norhavn AS")
+    ).to_be_visible()
+    expect(page.locator(".things")).to_contain_text("Bergen")
+    assert things.count() > few
+
+
 def test_sparql_is_completed_from_the_ontology_and_answered_as_table_and_graph(place, page):
     go(page, place, "/sparql")
     editor = page.get_by_label("SPARQL")
@@ -325,6 +364,12 @@ def test_without_a_model_a_question_is_refused_with_what_to_do(place, tmp_path):
         id_ = fill(service.client, [{"name": "a.txt", "text": "Anna Stone works for Acme Ltd."}])
         refused = service.client.post(f"/api/v1/collections/{id_}/ask", json={"question": "Who?"})
         assert (refused.status_code, refused.json()["type"]) == (422, "urn:sameas:problem:no-model")
+        with looked_at(place.browser, service.url) as page:
+            page.goto(f"/#/collections/{id_}/ask")
+            page.get_by_label("Question").fill("Who?")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_contain_text("no model configured")
+            assert violations(page) == []
 
 
 def test_two_tenants_see_nothing_of_each_others_collections(place, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bench.web_demo import hold_key
-from sameas.once.observe import CallEnded, CallStarted
+from sameas.once.observe import CallEnded, CallStarted, Removed
 from sameas.once.record import Identity
 from sameas.server.app import open_entry
 from sameas.server.runs.hourly_counts import HourlyCounts
@@ -90,14 +90,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone(console, place):
+def test_every_page_is_accessible_in_light_and_dark_and_fits_a_telephone_and_a_wall(console, place):
     with console.open(place.format(run=console.run)) as page:
         page.wait_for_selector(PLACES[place])
         for _ in ("light", "dark"):
             assert violations(page) == []
             page.get_by_role("button", name="colours").click()
-        page.set_viewport_size({"width": 360, "height": 740})
-        assert not is_too_wide(page)
+        for width in (360, 2560):
+            page.set_viewport_size({"width": width, "height": 740})
+            assert not is_too_wide(page), width
 
 
 def test_runs_are_filtered_and_one_is_followed_to_its_stages(console):
@@ -200,6 +201,9 @@ def test_a_held_key_is_released_with_a_reason(console):
     with console.open("/keys?state=held") as page:
         page.get_by_role("link", name="order-held").click()
         expect(page.locator(".record-words")).to_contain_text("importer-2:4711 has held it since")
+        facts = page.locator(".facts")
+        for fact in (r"Holder\s*importer-2:4711", r"Attempt\s*1", r"Fence\s*\d+", r"Lease until\s*\d"):
+            expect(facts).to_have_text(re.compile(fact))
         page.get_by_role("button", name="Release…").click()
         assert violations(page) == []
         page.get_by_label("Reason").fill("its machine is gone")
@@ -222,6 +226,32 @@ def test_clients_that_retry_too_hard_are_told_of_above_the_charts(console, tmp_p
         notice = page.get_by_role("status").filter(has_text="Clients retry too hard: extract")
         expect(notice).to_contain_text("20 of 200 calls in the last day were replays")
         expect(page.get_by_label("In this time")).to_contain_text("10 %")
+
+
+def test_a_key_that_never_recognised_anything_for_weeks_is_told_of_as_wrong(console, tmp_path):
+    hours = [time.time()]
+    counts = HourlyCounts(f"sqlite:///{tmp_path}/counts.db", clock=lambda: hours[-1])
+    identity = Identity(b"", "", "extract", "key")
+    for day in reversed(range(20)):
+        hours.append(hours[0] - timedelta(days=day).total_seconds())
+        for _ in range(10):
+            counts.on(CallEnded(CallStarted(identity, {}), "fresh", 0.1, 0.0))
+        counts.flush()
+    counts.close()
+    with running(tmp_path) as service, looked_at(console.browser, service.url) as page:
+        # A short time is shown; the advice looks back for weeks all the same.
+        page.goto("/#/keys?hours=24")
+        notice = page.get_by_role("status").filter(has_text="The key may be wrong: extract")
+        expect(notice).to_contain_text("Not one of 140 calls in two weeks was a replay")
+        expect(page.get_by_label("In this time")).to_contain_text("0 %")
+        assert violations(page) == []
+        # One redelivery that is recognised shows that the key is right.
+        headers = {"Idempotency-Key": "order-1"}
+        for _ in range(2):
+            assert service.client.post("/api/v1/extract", json=REQUEST, headers=headers).status_code == 200
+        page.reload()
+        expect(page.get_by_label("In this time")).to_contain_text("8.3 %")
+        expect(notice).to_have_count(0)
 
 
 def test_a_run_that_failed_says_why_and_what_was_not_finished(console, tmp_path):
@@ -260,6 +290,49 @@ def test_limiter_and_circuit_of_a_model_are_shown(console, tmp_path):
             assert violations(page) == []
 
 
+def test_a_run_tells_its_cost_by_stage_and_what_was_saved(console, tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text('as_of = 2026-01-01\n[models]\n"compatible:tiny" = { input = 1000, output = 1000 }\n', "utf-8")
+    with (
+        ModelServer(ORACLE) as model,
+        running(tmp_path, models=model.address("tiny"), prices=str(prices)) as service,
+        looked_at(console.browser, service.url) as page,
+    ):
+        for chunks in (2, 3):
+            request = {"text": document(chunks), "ontologyId": "company", "document": f"{chunks}.txt"}
+            request["extractionParams"] = {"extractor": "model", "chunkSize": 100}
+            assert service.client.post("/api/v1/extract", json=request).status_code == 200
+        for chunks, calls, known in ((2, 4, 0), (3, 2, 4)):
+            page.goto("/#/runs")
+            page.get_by_role("link", name=f"{chunks}.txt").click()
+            took = page.get_by_label("What it took")
+            expect(took).to_contain_text(re.compile(rf"{calls} calls\s*Cost\s*\$\d\.\d\d"))
+            expect(took).to_contain_text(re.compile(rf"From checkpoints\s*{known}\s*pieces of work on {chunks} chunks"))
+            rows = page.locator(".table-frame[aria-label='Tokens and cost by stage'] tbody tr")
+            expect(rows.filter(has_text="relation extraction")).to_contain_text(re.compile(r"\$[\d.]*[1-9]"))
+
+
+def test_the_circuit_of_a_model_that_is_down_is_shown_open(console, tmp_path):
+    # After more than a second each time: failures of one moment count once.
+    down = status(503, retry_after=1.2)
+    with ModelServer(down) as model, running(tmp_path, models=model.address("tiny")) as service:
+        request = {"text": document(2), "ontologyId": "company", "extractionParams": {"extractor": "model"}}
+        answer = service.client.post("/api/v1/extract", json=request, headers={"Prefer": "respond-async"})
+        with looked_at(console.browser, service.url) as page:
+            page.goto(f"/#/studio/{answer.json()['idempotencyKey']}")
+            notice = page.locator(".progress .notice", has_text="failed 5 times in a row and is not asked")
+            expect(notice).to_be_visible(timeout=2 * WITHIN_MS)
+            asked = len(model.calls)
+            page.goto("/#/health")
+            row = page.locator(".table-frame[aria-label='Models'] tbody tr")
+            expect(row).to_have_count(1)
+            expect(row).to_contain_text("open: calls are refused for a while")
+            expect(row.locator(".badge")).to_have_class(re.compile("badge-bad"))
+            expect(row).to_contain_text("0 of")
+            assert violations(page) == []
+            assert len(model.calls) == asked
+
+
 def test_forgetting_a_key_needs_a_reason_and_is_audited(console):
     with console.open("/keys/record?key=order-2") as page:
         page.get_by_role("button", name="Forget…").click()
@@ -281,6 +354,43 @@ def test_a_chart_has_its_numbers_as_a_table_and_keeps_its_span_in_the_address(co
         expect(table.locator("tbody tr")).to_have_count(1)
         expect(table).to_contain_text("50 %")
         assert "hours=24" in page.url
+
+
+def test_waiting_and_prunes_of_a_month_are_charts_with_their_numbers(console, tmp_path):
+    hours = [time.time()]
+    counts = HourlyCounts(f"sqlite:///{tmp_path}/counts.db", clock=lambda: hours[-1])
+    identity = Identity(b"", "", "extract", "key")
+    for day, waited, pruned in ((25, 4.0, 7), (3, 2.0, 30)):
+        hours.append(hours[0] - timedelta(days=day).total_seconds())
+        counts.on(CallEnded(CallStarted(identity, {}), "shared", waited, waited))
+        counts.on(Removed("expired", pruned))
+        counts.flush()
+    counts.close()
+    with running(tmp_path) as service, looked_at(console.browser, service.url) as page:
+        page.goto("/#/keys?hours=720")
+        for title, older, newer in (("Waiting", "4.0 s", "2.0 s"), ("Removed", "7", "30")):
+            figure = page.get_by_role("figure", name=title)
+            expect(figure.locator("canvas")).to_be_visible()
+            figure.get_by_text("The numbers").click()
+            last = figure.get_by_role("region").locator("tbody td:last-child")
+            expect(last).to_have_count(2)
+            assert last.all_inner_texts() == [newer, older]
+        assert violations(page) == []
+        # A week knows the newer alone.
+        page.get_by_role("button", name="7 days").click()
+        expect(page.get_by_role("region", name="Removed, the numbers").locator("tbody tr")).to_have_count(1)
+
+
+def test_an_ontology_is_added_after_a_look_at_it(console):
+    added = TURTLE.replace(b"example/company>", b"example/added>").replace(b"Companies and their people", b"Added")
+    with console.open("/ontologies") as page:
+        page.get_by_role("button", name="Add an ontology…").click()
+        page.get_by_label("File").set_input_files({"name": "my own.ttl", "mimeType": "text/turtle", "buffer": added})
+        expect(page.get_by_label("Name", exact=True)).to_have_value("my-own")
+        page.get_by_role("button", name="See what it would change").click()
+        expect(page.get_by_text("No result would be invalidated")).to_be_visible()
+        page.get_by_role("button", name="Register it", exact=True).click()
+        expect(page.get_by_role("link", name="Added", exact=True)).to_be_visible()
 
 
 def test_a_new_version_is_put_after_a_preview_of_what_it_invalidates(console):
@@ -325,6 +435,23 @@ def test_health_names_dependencies_and_settings(console):
         expect(page.locator(".dependency").first).to_contain_text("ok")
         expect(page.get_by_role("row", name="lease 60 s")).to_be_visible()
         expect(page.get_by_text("No model was asked since the start.")).to_be_visible()
+
+
+def test_a_dependency_that_fails_is_shown_until_it_is_there_again(console, tmp_path):
+    home = tmp_path / "home"
+    with running(home) as service, looked_at(console.browser, service.url) as page:
+        page.goto("/#/health")
+        folder = page.locator(".dependency", has_text="the folder of runs")
+        expect(folder).to_contain_text("ok")
+        home.rename(tmp_path / "away")
+        page.reload()
+        expect(folder).to_contain_text("FileNotFoundError")
+        expect(page.get_by_text("Something does not answer")).to_be_visible()
+        assert violations(page) == []
+        (tmp_path / "away").rename(home)
+        # The page looks again by itself.
+        expect(folder).to_contain_text("ok")
+        expect(page.get_by_text("Something does not answer")).to_have_count(0)
 
 
 def test_two_tenants_see_nothing_of_each_other(console, tmp_path):

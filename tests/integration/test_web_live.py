@@ -124,6 +124,22 @@ def test_parts_that_take_too_long_or_fail_are_told(browser, tmp_path):
             page.get_by_role("button", name="Download").wait_for()
 
 
+def test_a_chunk_that_is_known_from_before_is_counted_once_and_not_in_every_stage(browser, service):
+    with open_page(browser, service.url) as page:
+        known = page.evaluate(
+            """async () => {
+              const { emptyProgress, heard } = await import("/app/live_run.js");
+              const now = emptyProgress();
+              let number = 0;
+              for (const stage of ["entity_extraction", "relation_extraction"]) {
+                for (const cached of [true, true, false]) heard(now, { type: "chunk_completed", stage, cached, sequenceNumber: ++number });
+              }
+              return now.cached;
+            }"""
+        )
+    assert known == 2
+
+
 def test_a_wait_that_is_over_is_told_no_more(browser, service):
     with open_page(browser, service.url) as page:
         told = page.evaluate(

@@ -34,7 +34,11 @@ const Side = ({ id, entity, terms }) => html`<div class="twin"><h2><${EntityLink
 function PairCard({ id, pair, terms, mayDecide, onDecided, first }) {
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
+  const deciding = useRef(false);
   const decide = async (verdict) => {
+    // A key that is pressed twice means one decision.
+    if (deciding.current) return;
+    deciding.current = true;
     setBusy(true);
     try {
       const made = await post(`${base(id)}/decisions`, { verdict, a: pair.a.id, b: pair.b.id, reason: reason.trim() || "decided in the web app" });
@@ -44,6 +48,7 @@ function PairCard({ id, pair, terms, mayDecide, onDecided, first }) {
       onDecided();
     } catch (refusal) {
       complain(refusal);
+      deciding.current = false;
       setBusy(false);
     }
   };

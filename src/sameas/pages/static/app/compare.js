@@ -40,7 +40,7 @@ function Difference({ parts, show, empty }) {
 
 function RunOption({ run, isChosen }) {
   const { idempotencyKey } = run;
-  const parts = [run.document || "a text", run.extractor.name, run.ontologyNames?.[0], run.startedAt.slice(0, 16).replace("T", " "), idempotencyKey.slice(7, 15)];
+  const parts = [run.document || "a text", run.extractor.name, run.ontologyNames?.[0], run.supersededAt && "superseded", run.startedAt.slice(0, 16).replace("T", " "), idempotencyKey.slice(7, 15)];
   return html`<option value=${idempotencyKey} selected=${isChosen}>${parts.filter(Boolean).join(" · ")}</option>`;
 }
 

@@ -8,7 +8,7 @@ export const STAGES = ["chunking", "property_scoping", "entity_extraction", "ent
 const EVERY = 250;
 
 export function emptyProgress() {
-  return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], skew: Infinity, lastNumber: 0, ended: null, chunks: 0, cached: 0, found: 0 };
+  return { progress: 0, stages: {}, stage: "", entities: new Map(), relations: new Map(), notices: [], skew: Infinity, lastNumber: 0, ended: null, cached: 0, found: 0 };
 }
 
 // The progress after an event; it is changed in place, because thousands come.
@@ -35,8 +35,8 @@ export function heard(now, event) {
       now.stages[event.stage] = { ...now.stages[event.stage], state: event.partial ? "partial" : "done", percent: 100, ms: event.durationMs, items: event.itemCount };
       break;
     case "chunk_completed":
-      now.chunks += 1;
-      if (event.cached) now.cached += 1;
+      // A chunk is completed once in every stage.
+      if (event.cached && event.stage === "entity_extraction") now.cached += 1;
       break;
     case "entity_found": {
       const { text, types = [], start, end, kind } = event.entity;
@@ -69,9 +69,14 @@ export function heard(now, event) {
       else notice(now, event.type, `${stage} takes longer than ${seconds(event.timeoutMs)}; it goes on.`);
       break;
     }
-    case "error_recoverable":
-      notice(now, event.type, `${sentence(event.error.message)}${event.error.retryAfterMs ? `; tried again after ${seconds(event.error.retryAfterMs)}` : ""}.`);
+    case "error_recoverable": {
+      const { code, message, retryAfterMs } = event.error;
+      const text = `${sentence(message)}${retryAfterMs ? `; tried again after ${seconds(retryAfterMs)}` : ""}.`;
+      // That a server is left alone is told beside the last failure, whose own wait is shorter.
+      if (code === "circuit_open") notice(now, code, text, event.timestamp + retryAfterMs);
+      else notice(now, event.type, text);
       break;
+    }
     case "extraction_completed":
       now.ended = { kind: "completed", outcome: event.summary.outcome };
       now.progress = 1;

@@ -122,7 +122,7 @@ function TimelinePage({ params }) {
       <${Stat} label="Took" value=${duration(run.durationMs) || "–"} hint=${plural(run.attempt, "attempt")} />
       <${Stat} label="Tokens" value=${number(total.inputTokens + total.outputTokens)} hint=${plural(total.calls, "call")} />
       <${Stat} label="Cost" value=${money(total.cost)} />
-      <${Stat} label="From checkpoints" value=${`${number(saved.chunksFromCheckpoints)} of ${number(saved.chunks)}`} hint="chunks" kind=${saved.chunksFromCheckpoints ? "good" : ""} />
+      <${Stat} label="From checkpoints" value=${number(saved.chunksFromCheckpoints)} hint=${`pieces of work on ${plural(saved.chunks, "chunk")}`} kind=${saved.chunksFromCheckpoints ? "good" : ""} />
       <${Stat} label="Calls saved" value=${number(saved.modelCalls)} hint=${`${number(saved.tokens)} tokens, ${money(saved.cost)}`} kind=${saved.modelCalls ? "good" : ""} />
     <//>
     ${run.errors.length > 0 && run.errors.map((one, index) => html`<div class="notice notice-bad" key=${index}>${one.message}</div>`)}
