@@ -39,11 +39,11 @@ from sameas.server.metrics import ClusterMetrics, ModelMetrics
 from sameas.server.notices import Notices
 from sameas.server.runs.answers import Answers, ClientKeys
 from sameas.server.runs.background_loop import BackgroundLoop
+from sameas.server.runs.chunk_tasks import Helpers
 from sameas.server.runs.collection_work import CollectionWork
 from sameas.server.runs.day_accounts import DayAccounts, Spent
 from sameas.server.runs.deletion import Deletion
 from sameas.server.runs.dispatch import Dispatch
-from sameas.server.runs.helpers import Helpers
 from sameas.server.runs.hourly_counts import HourlyCounts, keep_flushed
 from sameas.server.runs.long_work import LongWork, Preparer
 from sameas.server.runs.models import AccountState, Models

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from sameas.extraction.runs.metadata import SpendingFile
 from sameas.llm.budget import TOKENS_PER_CHUNK
 from sameas.once.errors import SameasError
+from sameas.server.runs.chunk_tasks import ASKS_MODELS, helpers_for
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent, total
-from sameas.server.runs.helpers import ASKS_MODELS, helpers_for
 from sameas.server.runs.models import ModelEstimate
 from sameas.server.runs.preparation import LONG_TEXT, Prepared
 from sameas.server.tenants.workspaces import Workspaces, tenant_of

@@ -32,9 +32,9 @@ from sameas.server.bodies import BodyMemory
 from sameas.server.logs import ExtractionLog, asked_for
 from sameas.server.problems import Problem
 from sameas.server.runs.answers import Done, EndedRuns, cancelled, done_of, identity_of, replayed
+from sameas.server.runs.chunk_tasks import Helpers
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent
 from sameas.server.runs.dispatch import Dispatch
-from sameas.server.runs.helpers import Helpers
 from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.long_work import LongWork, Preparer, Suspects, holder_of
 from sameas.server.runs.models import ALLOWED
