@@ -40,7 +40,8 @@ function Progress({ run, live, onCancel }) {
   const noteOf = (stage) => stage?.state === "done" ? duration(stage.ms) : stage?.total ? `${stage.done} of ${stage.total}` : "";
   return html`<section class="card progress" aria-label="Progress">
     <div class="row spread"><strong class="capital">${progress.stage ? progress.stage.replaceAll("_", " ") : run.status === "pending" ? "waiting for its turn" : "starting"}</strong>
-      <span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${known}</span></div>
+      <div class="row"><span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${known}</span>
+        <button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div></div>
     <div class="meter" role="progressbar" aria-label="Progress of the run" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent}><span style=${{ inlineSize: `${percent}%` }}></span></div>
     <ol class="stages">${STAGES.map((stage) => {
       const now = progress.stages[stage];
@@ -48,7 +49,6 @@ function Progress({ run, live, onCancel }) {
     })}</ol>
     ${currentNotices(progress).map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
     ${connection === "waiting" && html`<${Notice} kind="warn">Connection lost; reconnecting. Nothing of the run is lost.<//>`}
-    <div class="row"><button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div>
   </section>`;
 }
 
