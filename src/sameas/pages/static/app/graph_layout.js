@@ -83,7 +83,8 @@ export function drawLabels(canvas, scale, nodes, { hot, isAside, paint, fits, fr
   canvas.textBaseline = "top";
   for (const [rank, node] of wanted.entries()) {
     if (taken.length >= MOST_LABELS) break;
-    const chosen = hot.has(node.id), radius = radiusOf(node);
+    // Around what is chosen there is a ring.
+    const chosen = hot.has(node.id), radius = radiusOf(node) + (chosen ? 4 : 0);
     const label = labelOf(node);
     canvas.font = `${chosen ? 700 : node.size > HUB ? 620 : 500} ${size}px ${paint.font}`;
     const w = canvas.measureText(label).width, h = size * 1.15;

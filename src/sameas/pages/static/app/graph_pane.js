@@ -4,7 +4,7 @@ import { number, plural } from "./components.js";
 import { LABELS_UP_TO, MOST, WIDE, colours, drawLabels, drawPredicates, graphData, gravity, radiusOf, roomOf, valueId } from "./graph_layout.js";
 import { PLACED_UP_TO, placeGraph } from "./graph_places.js";
 
-const MARGIN = 40;
+const MARGIN = 6;
 const isInside = ({ x, y }, frame) => x > MARGIN && y > MARGIN && x < frame.clientWidth - MARGIN && y < frame.clientHeight - MARGIN;
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

@@ -8,17 +8,18 @@ export const PLACED_UP_TO = 300;
 // How many times the distances, and after them the names that lie upon each other, are mended.
 const ROUNDS = 120;
 const PUSHES = 120;
-const TRIES = 4;
 // Pixels of one step in the graph, and how far the picture may be pulled to fill its frame.
 const STEP = 120;
 const PULL = 1.7;
 // The part of a frame that names may fill; beyond it the least connected have room for their discs alone.
-const FILLED = 0.42;
+const FILLED = 0.3;
 const FILLED_BY_ROWS = 0.8;
 const GAP = 7;
 // What hangs together with so few at most stands in a row with the others of its kind.
 const FEW = 3;
 const BETWEEN = 34;
+// How many times its height a row of a small graph has to itself.
+const AIRY = 2;
 
 // `nodes` are { id, r, w, h, x?, y? }: a disc of radius r with a name of w by h pixels below it; those with x and y have
 // been placed before. `links` are { source, target } with ids. The middle of the frame is 0, 0.
@@ -35,11 +36,8 @@ export function placeGraph(nodes, links, frame) {
   }
   row(alone, boxes, below);
   const segments = links.map(({ source, target }) => [graph.node.get(source), graph.node.get(target)]).filter(([from, to]) => from && to && from !== to);
-  // Names that make room for themselves widen the whole: it is pressed back into the frame, and they try again.
-  for (let round = 0; round < TRIES; round += 1) {
-    separate(nodes, boxes, segments);
-    stretch(together.flat(), boxes, above, round < TRIES - 1);
-  }
+  separate(nodes, boxes, segments);
+  stretch(together.flat(), boxes, above);
 }
 
 function neighboursOf(nodes, links) {
@@ -246,27 +244,17 @@ function fill(list, boxes, cell) {
   }
 }
 
-// Gives the whole the shape of its frame: what is too narrow is widened, and, while there is another try, what is too
-// large is pressed.
-function stretch(list, boxes, cell, mayPress) {
+// Names that made room for themselves may have given the whole another shape than its frame has: what is too narrow or too
+// low for it is pulled, which lays nothing upon anything.
+function stretch(list, boxes, cell) {
   if (!list.length) return;
-  const left = Math.min(...list.map(({ id, x }) => x - boxes.get(id).w / 2)), right = Math.max(...list.map(({ id, x }) => x + boxes.get(id).w / 2));
-  const top = Math.min(...list.map(({ id, y }) => y - boxes.get(id).top)), bottom = Math.max(...list.map(({ id, y }) => y + boxes.get(id).bottom));
-  const tooLarge = Math.max(1, (right - left) / cell.width, (bottom - top) / cell.height);
-  const space = mayPress ? 1 : tooLarge;
-  const by = (room, taken) => Math.min(PULL, (room * space) / Math.max(taken, 1));
-  const across = by(cell.width, right - left), down = by(cell.height, bottom - top);
-  const wide = Math.min(...list.map((one) => one.x)), high = Math.min(...list.map((one) => one.y));
-  const isSmall = right - left < cell.width && bottom - top < cell.height;
+  const width = Math.max(...list.map(({ id, x }) => x + boxes.get(id).w / 2)) - Math.min(...list.map(({ id, x }) => x - boxes.get(id).w / 2));
+  const height = Math.max(...list.map(({ id, y }) => y + boxes.get(id).bottom)) - Math.min(...list.map(({ id, y }) => y - boxes.get(id).top));
+  const large = Math.max(width / cell.width, height / cell.height), middle = bounds(list);
+  const pull = (room, taken) => (large > 1 ? Math.min(PULL, (room * large) / taken) : 1);
   for (const one of list) {
-    one.x = isSmall ? one.x : wide + (one.x - wide) * across;
-    one.y = isSmall ? one.y : high + (one.y - high) * down;
-  }
-  // The middle of all stays the middle of the frame.
-  const after = bounds(list);
-  for (const one of list) {
-    one.x += cell.x + cell.width / 2 - after.x;
-    one.y += cell.y + cell.height / 2 - after.y;
+    one.x = cell.x + cell.width / 2 + (one.x - middle.x) * pull(cell.width, width);
+    one.y = cell.y + cell.height / 2 + (one.y - middle.y) * pull(cell.height, height);
   }
 }
 
@@ -275,18 +263,20 @@ const tallest = (parts, boxes) => Math.max(...parts.flat().map(({ id }) => boxes
 // What hangs together with nothing, or with one or two, stands in rows, in the order in which it came.
 function row(parts, boxes, cell) {
   if (!parts.length) return;
-  const rows = [[]];
+  const rows = [[]], tall = tallest(parts, boxes) + GAP, all = parts.reduce((sum, part) => sum + widthOf(part, boxes), 0);
+  // Rows as long as they make the whole as wide for its height as the frame is.
+  const most = Math.min(cell.width, Math.max(...parts.map((part) => widthOf(part, boxes)), Math.sqrt((all * tall * AIRY * cell.width) / cell.height)));
   let used = 0;
   for (const part of parts) {
     const wide = widthOf(part, boxes);
-    if (used + wide > cell.width && rows.at(-1).length) {
+    if (used + wide > most && rows.at(-1).length) {
       rows.push([]);
       used = 0;
     }
     rows.at(-1).push(part);
     used += wide;
   }
-  const tall = tallest(parts, boxes) + GAP, step = Math.max(tall, Math.min(tall * 1.8, cell.height / rows.length));
+  const step = Math.max(tall, Math.min(tall * AIRY, cell.height / rows.length));
   for (const [at, line] of rows.entries()) {
     const taken = line.reduce((sum, part) => sum + widthOf(part, boxes), 0);
     const free = Math.min(40, Math.max(0, cell.width - taken) / line.length);
