@@ -330,11 +330,15 @@ def test_sparql_is_completed_from_the_ontology_and_answered_as_table_and_graph(p
     company = rows.filter(has_text="Tidewater Robotics").first
     expect(company).to_contain_text("Maria Okafor")
     # Names are for people; who wants the identity finds the whole of it.
-    expect(company.get_by_role("link").first).to_have_attribute("title", re.compile(r"^urn:sameas:\S*tidewater-robotics"))
+    expect(company.get_by_role("link").first).to_have_attribute(
+        "title", re.compile(r"^urn:sameas:\S*tidewater-robotics")
+    )
     assert violations(page) == []
     page.get_by_role("tab", name="Graph").click()
     page.locator(".answer .canvas[data-settled]").wait_for()
-    names = page.evaluate("() => document.querySelector('.answer .canvas').chart.graphData().nodes.map((one) => one.name)")
+    names = page.evaluate(
+        "() => document.querySelector('.answer .canvas').chart.graphData().nodes.map((one) => one.name)"
+    )
     assert {"Tidewater Robotics", "Maria Okafor"} <= set(names)
     # A query that is no query is answered with where it is wrong, and an update is refused.
     editor.fill("SELECT ?x {")

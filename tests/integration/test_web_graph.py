@@ -101,7 +101,8 @@ def crossings(places, links):
 
     lines = [(one["source"], one["target"]) for one in links]
     return sum(
-        side(at[a], at[b], at[c]) != side(at[a], at[b], at[d]) and side(at[c], at[d], at[a]) != side(at[c], at[d], at[b])
+        side(at[a], at[b], at[c]) != side(at[a], at[b], at[d])
+        and side(at[c], at[d], at[a]) != side(at[c], at[d], at[b])
         for (a, b), (c, d) in itertools.combinations(lines, 2)
         if len({a, b, c, d}) == 4
     )

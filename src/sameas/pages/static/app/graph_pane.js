@@ -31,7 +31,8 @@ function fit(chart, element, ms = 0) {
   const goal = (node, axis) => node.goal?.[axis] ?? node[axis] ?? 0;
   const reach = nodes.map((node) => {
     const half = Math.max(radiusOf(node), chart.isSmall ? (node.room?.w ?? 0) / 2 : 0), x = goal(node, "x"), y = goal(node, "y");
-    return [x - half, x + half, y - radiusOf(node) - 2, y + radiusOf(node) + (chart.isSmall ? (node.room?.h ?? 0) + 3 : 0)];
+    const name = chart.isSmall ? (node.room?.h ?? 0) + 3 : 2;
+    return [x - half, x + half, y - radiusOf(node) - name, y + radiusOf(node) + name];
   });
   const edge = (at, pick) => reach.reduce((found, one) => pick(found, one[at]), reach[0][at]);
   const [left, right, top, bottom] = [edge(0, Math.min), edge(1, Math.max), edge(2, Math.min), edge(3, Math.max)];

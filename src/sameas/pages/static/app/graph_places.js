@@ -5,9 +5,12 @@
 // Graphs up to this size are placed as a whole before they are shown; larger ones find their places by forces.
 export const PLACED_UP_TO = 300;
 
-// How many times the distances, and after them the names that lie upon each other, are mended.
+// How many times at most the distances, and after them the names that lie upon each other, are mended; what moves by less
+// of a step is still.
 const ROUNDS = 120;
-const PUSHES = 120;
+const PUSHES = 60;
+const TURNS = 40;
+const STILL = 0.004;
 // Pixels of one step in the graph, and how far the picture may be pulled to fill its frame.
 const STEP = 120;
 const PULL = 1.7;
@@ -118,16 +121,15 @@ function cells(parts, boxes, cell) {
 // Lays a part out so that the distances on the canvas are like the shortest ways in the graph. Those between things with
 // many others are longer, so that what hangs on each has room around it.
 function arrange(part, { near }) {
-  const size = part.length, index = new Map(part.map((one, at) => [one.id, at]));
+  const index = new Map(part.map((one, at) => [one.id, at]));
   const links = part.map(({ id }) => [...near.get(id)].map((other) => [index.get(other), lengthOf(near.get(id), near.get(other))]));
-  const ways = part.map((_, from) => shortest(links, from));
-  const known = part.filter((one) => one.x !== undefined);
-  const spots = known.length * 2 >= size ? grown(part, links) : spread(ways);
-  const before = spots.map(([x, y]) => [x, y]);
-  for (let round = 0; round < ROUNDS; round += 1) relax(spots, ways);
-  const isOld = part.map((one) => one.x !== undefined);
-  if (known.length > 1) turnBack(spots, before, isOld);
-  for (const [at, [x, y]] of spots.entries()) Object.assign(part[at], { x, y });
+  const ways = shortest(links);
+  const isOld = part.map((one) => one.x !== undefined), known = isOld.filter(Boolean).length;
+  const spots = known * 2 >= part.length ? grown(part, links) : spread(ways, part.length);
+  const before = { x: spots.x.slice(), y: spots.y.slice() };
+  relax(spots, ways);
+  if (known > 1) turnBack(spots, before, isOld);
+  for (const [at, one] of part.entries()) Object.assign(one, { x: spots.x[at], y: spots.y[at] });
 }
 
 function lengthOf(mine, theirs) {
@@ -135,95 +137,113 @@ function lengthOf(mine, theirs) {
   return 1 + 0.28 * Math.sqrt(Math.max(0, mine.size + theirs.size - 2 * shared - 2));
 }
 
-// Dijkstra's ways from one to all; the graph is small.
-function shortest(links, from) {
-  const ways = links.map(() => Infinity), left = new Set(links.keys());
-  ways[from] = 0;
-  while (left.size) {
-    let next = -1;
-    for (const at of left) if (next < 0 || ways[at] < ways[next]) next = at;
-    left.delete(next);
-    for (const [other, length] of links[next]) ways[other] = Math.min(ways[other], ways[next] + length);
+// Dijkstra's ways from each to all, one row after the other.
+function shortest(links) {
+  const size = links.length, all = new Float64Array(size * size).fill(Infinity), done = new Uint8Array(size);
+  for (let from = 0; from < size; from += 1) {
+    const ways = all.subarray(from * size, (from + 1) * size);
+    ways[from] = 0;
+    done.fill(0);
+    for (let turn = 0; turn < size; turn += 1) {
+      let next = -1;
+      for (let at = 0; at < size; at += 1) if (!done[at] && (next < 0 || ways[at] < ways[next])) next = at;
+      done[next] = 1;
+      for (const [other, length] of links[next]) if (ways[next] + length < ways[other]) ways[other] = ways[next] + length;
+    }
   }
-  return ways;
+  return all;
 }
 
 // The two directions in which the distances differ most: a start without crossings that a start by chance would leave.
-function spread(ways) {
-  const size = ways.length, squares = ways.map((row) => row.map((one) => one * one));
-  const means = squares.map((row) => row.reduce((sum, one) => sum + one, 0) / size);
+function spread(ways, size) {
+  const centred = ways.map((one) => one * one), means = new Float64Array(size);
+  for (let at = 0; at < size * size; at += 1) means[Math.floor(at / size)] += centred[at] / size;
   const mean = means.reduce((sum, one) => sum + one, 0) / size;
-  const centred = squares.map((row, at) => row.map((one, other) => -0.5 * (one - means[at] - means[other] + mean)));
+  for (let at = 0; at < size * size; at += 1) centred[at] = -0.5 * (centred[at] - means[Math.floor(at / size)] - means[at % size] + mean);
+  const times = (axis) => axis.map((_, row) => {
+    let sum = 0;
+    for (let at = 0; at < size; at += 1) sum += centred[row * size + at] * axis[at];
+    return sum;
+  });
+  const dot = (one, other) => one.reduce((sum, value, at) => sum + value * other[at], 0);
   const axes = [];
   for (const turn of [0, 1]) {
-    let axis = ways.map((_, at) => Math.sin(1 + at * (2.1 + turn)));
-    for (let round = 0; round < 60; round += 1) {
+    let axis = Float64Array.from({ length: size }, (_, at) => Math.sin(1 + at * (2.1 + turn)));
+    for (let round = 0; round < TURNS; round += 1) {
       for (const other of axes) {
         const along = dot(axis, other);
         axis = axis.map((one, at) => one - along * other[at]);
       }
-      axis = centred.map((row) => dot(row, axis));
+      axis = times(axis);
       const length = Math.sqrt(dot(axis, axis)) || 1;
       axis = axis.map((one) => one / length);
     }
     axes.push(axis);
   }
-  const reach = axes.map((axis) => Math.sqrt(Math.max(0, dot(centred.map((row) => dot(row, axis)), axis))));
+  const [across, down] = axes.map((axis) => {
+    const reach = Math.sqrt(Math.max(0, dot(times(axis), axis)));
+    return axis.map((one) => one * reach);
+  });
   // A little apart where the two directions cannot tell things apart, such as the leaves of one branch.
-  return ways.map((_, at) => [axes[0][at] * reach[0] + 0.05 * Math.cos(at * 2.4), axes[1][at] * reach[1] + 0.05 * Math.sin(at * 2.4)]);
+  return { x: across.map((one, at) => one + 0.05 * Math.cos(at * 2.4)), y: down.map((one, at) => one + 0.05 * Math.sin(at * 2.4)) };
 }
-
-const dot = (one, other) => one.reduce((sum, value, at) => sum + value * other[at], 0);
 
 // From where things are; what is new begins beside its neighbours, outwards.
 function grown(part, links) {
-  const known = part.filter((one) => one.x !== undefined);
-  const middle = { x: known.reduce((sum, one) => sum + one.x, 0) / known.length, y: known.reduce((sum, one) => sum + one.y, 0) / known.length };
-  const spots = part.map((one) => (one.x === undefined ? null : [(one.x - middle.x) / STEP, (one.y - middle.y) / STEP]));
-  let open = part.map((_, at) => at).filter((at) => !spots[at]);
-  while (open.length) {
-    const placed = open.filter((at) => links[at].some(([other]) => spots[other]));
-    for (const at of placed) {
-      const [x, y] = spots[links[at].find(([other]) => spots[other])[0]];
-      const away = Math.atan2(y, x) + Math.sin(at * 2.4) * 1.3;
-      spots[at] = [x + 0.8 * Math.cos(away), y + 0.8 * Math.sin(away)];
-    }
-    open = open.filter((at) => !spots[at]);
+  const known = part.filter((one) => one.x !== undefined), middle = { x: 0, y: 0 };
+  for (const one of known) {
+    middle.x += one.x / known.length;
+    middle.y += one.y / known.length;
   }
-  return spots;
+  const x = Float64Array.from(part, (one) => (one.x - middle.x) / STEP), y = Float64Array.from(part, (one) => (one.y - middle.y) / STEP);
+  const isPlaced = (at) => !Number.isNaN(x[at]);
+  let open = part.map((_, at) => at).filter((at) => !isPlaced(at));
+  while (open.length) {
+    const ready = open.filter((at) => links[at].some(([other]) => isPlaced(other)));
+    for (const at of ready) {
+      const [beside] = links[at].find(([other]) => isPlaced(other));
+      const away = Math.atan2(y[beside], x[beside]) + Math.sin(at * 2.4) * 1.3;
+      x[at] = x[beside] + 0.8 * Math.cos(away);
+      y[at] = y[beside] + 0.8 * Math.sin(away);
+    }
+    open = open.filter((at) => !isPlaced(at));
+  }
+  return { x, y };
 }
 
-// Moves each to where its distances to all others are best; the near ones count most.
-function relax(spots, ways) {
-  for (const [at, spot] of spots.entries()) {
-    let x = 0, y = 0, weight = 0;
-    for (const [other, [otherX, otherY]] of spots.entries()) {
-      if (other === at) continue;
-      const wanted = ways[at][other], counts = 1 / (wanted * wanted);
-      const dx = spot[0] - otherX, dy = spot[1] - otherY, apart = Math.hypot(dx, dy) || 1e-6;
-      x += counts * (otherX + (wanted * dx) / apart);
-      y += counts * (otherY + (wanted * dy) / apart);
-      weight += counts;
+// Moves each to where its distances to all others are best, the near ones counting most, until next to nothing moves.
+function relax({ x, y }, ways) {
+  const size = x.length;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    let moved = 0;
+    for (let at = 0; at < size; at += 1) {
+      let sumX = 0, sumY = 0, weight = 0;
+      for (let other = 0; other < size; other += 1) {
+        if (other === at) continue;
+        const wanted = ways[at * size + other], counts = 1 / (wanted * wanted), dx = x[at] - x[other], dy = y[at] - y[other];
+        const pull = wanted / (Math.sqrt(dx * dx + dy * dy) || 1e-6);
+        sumX += counts * (x[other] + pull * dx);
+        sumY += counts * (y[other] + pull * dy);
+        weight += counts;
+      }
+      moved = Math.max(moved, Math.abs(sumX / weight - x[at]), Math.abs(sumY / weight - y[at]));
+      x[at] = sumX / weight;
+      y[at] = sumY / weight;
     }
-    spot[0] = x / weight;
-    spot[1] = y / weight;
+    if (moved < STILL) return;
   }
 }
 
 // Turns what was moved back to how it lay before, as well as a turn can.
-function turnBack(spots, before, isOld) {
+function turnBack({ x, y }, before, isOld) {
   let cos = 0, sin = 0;
-  for (const [at, [x, y]] of spots.entries()) {
-    if (!isOld[at]) continue;
-    cos += x * before[at][0] + y * before[at][1];
-    sin += x * before[at][1] - y * before[at][0];
+  for (const [at, old] of isOld.entries()) {
+    if (!old) continue;
+    cos += x[at] * before.x[at] + y[at] * before.y[at];
+    sin += x[at] * before.y[at] - y[at] * before.x[at];
   }
-  const angle = Math.atan2(sin, cos);
-  for (const spot of spots) {
-    const [x, y] = spot;
-    spot[0] = x * Math.cos(angle) - y * Math.sin(angle);
-    spot[1] = x * Math.sin(angle) + y * Math.cos(angle);
-  }
+  const angle = Math.atan2(sin, cos), c = Math.cos(angle), s = Math.sin(angle);
+  for (let at = 0; at < x.length; at += 1) [x[at], y[at]] = [x[at] * c - y[at] * s, x[at] * s + y[at] * c];
 }
 
 const bounds = (list) => {
@@ -295,14 +315,14 @@ function row(parts, boxes, cell) {
 
 // Moves apart what lies upon each other, and off the lines that belong to others.
 function separate(nodes, boxes, segments) {
+  const rooms = nodes.map(({ id }) => boxes.get(id));
   for (let round = 0; round < PUSHES; round += 1) {
     let moved = round < PUSHES / 2 ? offLines(nodes, segments) : 0;
-    for (const [at, one] of nodes.entries()) {
-      const mine = boxes.get(one.id);
-      for (const other of nodes.slice(at + 1)) {
-        const theirs = boxes.get(other.id);
-        const dx = other.x - one.x;
-        const overX = (mine.w + theirs.w) / 2 - Math.abs(dx);
+    for (let at = 0; at < nodes.length; at += 1) {
+      const one = nodes[at], mine = rooms[at];
+      for (let next = at + 1; next < nodes.length; next += 1) {
+        const other = nodes[next], theirs = rooms[next];
+        const dx = other.x - one.x, overX = (mine.w + theirs.w) / 2 - Math.abs(dx);
         if (overX <= 0) continue;
         const dy = other.y + (theirs.bottom - theirs.top) / 2 - one.y - (mine.bottom - mine.top) / 2;
         const overY = (mine.top + mine.bottom + theirs.top + theirs.bottom) / 2 - Math.abs(dy);
@@ -327,13 +347,17 @@ function separate(nodes, boxes, segments) {
 function offLines(nodes, segments) {
   let moved = 0;
   for (const node of nodes) {
+    const wanted = node.r + GAP;
     for (const [from, to] of segments) {
+      // Most lines are nowhere near.
+      if (Math.min(from.x, to.x) - wanted > node.x || Math.max(from.x, to.x) + wanted < node.x) continue;
+      if (Math.min(from.y, to.y) - wanted > node.y || Math.max(from.y, to.y) + wanted < node.y) continue;
       if (node === from || node === to) continue;
       const dx = to.x - from.x, dy = to.y - from.y, square = dx * dx + dy * dy || 1;
       const along = ((node.x - from.x) * dx + (node.y - from.y) * dy) / square;
       if (along < 0.04 || along > 0.96) continue;
       const awayX = node.x - from.x - along * dx, awayY = node.y - from.y - along * dy;
-      const apart = Math.hypot(awayX, awayY), wanted = node.r + GAP;
+      const apart = Math.sqrt(awayX * awayX + awayY * awayY);
       if (apart >= wanted) continue;
       moved += 1;
       const length = Math.sqrt(square), step = (wanted - apart) * 0.4;

@@ -56,7 +56,7 @@ function RunHead({ run, model, isLive, version, onDownload, onShare, review }) {
   const about = [run.extractor?.name, run.ontologyNames?.[0], run.durationMs && duration(run.durationMs)].filter(Boolean).join(" · ");
   return html`<header class="run-head">
     <div class="run-title"><h1><bdi>${run.document || "Graph of a text"}</bdi></h1>
-      <p class="row"><${Status} status=${run.status} />${run.outcome && run.outcome !== "COMPLETE" && html`<${Badge} kind="warn">${run.outcome.toLowerCase()}<//>`}
+      <p class="row"><${Status} status=${run.status} />${run.outcome && run.outcome !== "COMPLETE" && html`<${Badge} kind="warn">${run.outcome.toLowerCase().replaceAll("_", " ")}<//>`}
         <span class="muted">${about}</span><${Key} value=${run.idempotencyKey} /></p></div>
     ${!isLive && html`<div class="row">
       ${(review.count > 0 || version === "found") && html`<select aria-label="Version" value=${version} onChange=${(event) => refine({ version: event.target.value, s: "" })}>
