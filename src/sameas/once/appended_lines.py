@@ -11,7 +11,6 @@ import fcntl
 import os
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Self
 
 from sameas.once.forks import renew_after_fork
@@ -86,7 +85,5 @@ class AppendedLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import isawaitable
-from types import CoroutineType, TracebackType
+from types import CoroutineType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from sameas.identity.key import Namespace
@@ -280,9 +280,7 @@ class AsyncEngine:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def after_fork(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import sleep
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
 
 from sameas.identity.key import Namespace
@@ -269,9 +268,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def after_fork(self) -> None:

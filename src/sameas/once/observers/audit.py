@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 import msgspec
@@ -207,7 +206,5 @@ class JsonLinesSink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
