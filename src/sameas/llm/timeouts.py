@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
@@ -27,15 +27,7 @@ StageName: TypeAlias = Literal[
     "grounding",
     "serialization",
 ]
-STAGES: tuple[StageName, ...] = (
-    "chunking",
-    "property_scoping",
-    "entity_extraction",
-    "entity_resolution",
-    "relation_extraction",
-    "grounding",
-    "serialization",
-)
+STAGES: tuple[StageName, ...] = get_args(StageName)
 
 
 # The loop may call a little early, by as much as its clock can tell.

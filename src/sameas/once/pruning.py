@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from random import uniform
@@ -23,7 +23,7 @@ import msgspec
 from sameas.once.appended_lines import AppendedLines
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import InProgress, SameasError
-from sameas.once.record import NEVER, Record, client_key
+from sameas.once.record import NEVER, Record, State, client_key
 from sameas.once.store import AsyncStore, Query
 
 _LOG = logging.getLogger("sameas")
@@ -117,6 +117,17 @@ def time_of(micros: int) -> str:
     if micros >= NEVER:
         return "never"
     return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+
+
+def next_caller(record: Record, time: Callable[[int], str]) -> str:
+    """What the same request would get now, in half a sentence; `time` says an instant."""
+    match record.state:
+        case State.DONE:
+            return "gets this result again, nothing is run"
+        case State.FAILED:
+            return "gets this failure again until it expires"
+        case State.HELD:
+            return f"waits for the holder, and takes over when its lease ends at {time(record.lease_until)}"
 
 
 async def _write_down_and_prune(store: AsyncStore, archive: Path, batch: int) -> int:

@@ -221,6 +221,31 @@ def _refuse_no_batch(limit: int) -> None:
         raise ValueError(f"a batch has at least one record, not {limit!r}")
 
 
+class WrappedBackend(Backend):
+    """A back end around another, which does the I/O."""
+
+    def __init__(self, inner: Backend) -> None:
+        self.inner = inner
+        self.waker = inner.waker
+        self.poll_at_most = inner.poll_at_most
+
+    @property
+    def place(self) -> object:
+        return self.inner.place
+
+    def perform(self, command: Command) -> Any:
+        return self.inner.perform(command)
+
+    async def aperform(self, command: Command) -> Any:
+        return await self.inner.aperform(command)
+
+    def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        return self.inner.perform_many(commands)
+
+    async def aperform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        return await self.inner.aperform_many(commands)
+
+
 class Store:
     """A store for threads."""
 
