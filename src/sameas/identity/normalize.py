@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal
 
 import msgspec
 
@@ -86,49 +86,42 @@ class Credentials:
         return f"Credentials(scheme={self.scheme!r}, token=***)"
 
 
-class Details(TypedDict, total=False):
-    """What may be said of a hop besides who is asking.
-
-    case: the one it works in; case_required: without one it is refused.
-    starts: what it starts, whose run must then be named.
-    allow_any_tenant: for programs of one tenant, whose name need not be an id of ours.
-    """
-
-    case: Case | None
-    case_required: bool
-    starts: Starts | None
-    collection_id: str | None
-    workflow_id: str | None
-    workflow_run_id: str | None
-    ingestion_run_id: str | None
-    allow_any_tenant: bool
-
-
 def normalize_request(
     asgi_scope: Mapping[str, Any],
     *,
     principal: Principal | None,
     public: bool = False,
     routed_tenant: str | None = None,
-    **details: Unpack[Details],
+    case: Case | None = None,
+    case_required: bool = False,
+    starts: Starts | None = None,
+    collection_id: str | None = None,
+    workflow_id: str | None = None,
+    workflow_run_id: str | None = None,
+    ingestion_run_id: str | None = None,
+    allow_any_tenant: bool = False,
 ) -> ScopeContext:
     """The scope of an HTTP request or of the handshake of a WebSocket."""
-    named, traceparents, tracestates = _read(asgi_scope, any_text=details.get("allow_any_tenant", False))
+    named, traceparents, tracestates = _read(asgi_scope, any_text=allow_any_tenant)
     if principal is None and not public:
         raise ScopeError(
             "this endpoint needs a credential: send Authorization or X-API-Key", code="unauthenticated", status=401
         )
-    case = details.get("case")
     if case is not None and case.is_system:
         raise ScopeError("there is no such case", code="case-unknown", status=403)
-    details["workflow_run_id"] = details.get("workflow_run_id") or named.get("workflow_run_id")
-    details["ingestion_run_id"] = details.get("ingestion_run_id") or named.get("ingestion_run_id")
     ctx = _build(
         principal=principal,
         routed_tenant=routed_tenant,
+        case=case,
+        case_required=case_required,
+        starts=starts,
         trace=TraceContext.joined(traceparents, tracestates),
+        collection_id=collection_id,
+        workflow_id=workflow_id,
+        workflow_run_id=workflow_run_id or named.get("workflow_run_id"),
+        ingestion_run_id=ingestion_run_id or named.get("ingestion_run_id"),
         is_public=public,
-        **details,
+        any_tenant=allow_any_tenant,
     )
     _compare(ctx, named)
     return ctx
@@ -148,11 +141,14 @@ def normalize_unproved(
     )
     return _build(
         routed_tenant=tenant_id,
+        case=None,
+        case_required=False,
+        starts=None,
         trace=TraceContext.joined(traceparents, tracestates),
         idempotency_scope_name=idempotency_scope_name,
         idempotency_key=idempotency_key,
         is_public=True,
-        allow_any_tenant=allow_any_tenant,
+        any_tenant=allow_any_tenant,
     )
 
 
@@ -188,7 +184,7 @@ def normalize_task(
         workflow_id=envelope.workflow_id,
         workflow_run_id=workflow_run_id or envelope.workflow_run_id,
         ingestion_run_id=ingestion_run_id or envelope.ingestion_run_id,
-        allow_any_tenant=allow_any_tenant,
+        any_tenant=allow_any_tenant,
     )
     if idempotency_scope_name is not None:
         ctx = ctx.with_key(scope_name=idempotency_scope_name, key=idempotency_key or envelope.idempotency_key)
@@ -203,14 +199,34 @@ def normalize_context(
     tenant_id: str | None = None,
     trace: TraceContext | None = None,
     traceparent: str | None = None,
-    **details: Unpack[Details],
+    case: Case | None = None,
+    case_required: bool = False,
+    starts: Starts | None = None,
+    collection_id: str | None = None,
+    workflow_id: str | None = None,
+    workflow_run_id: str | None = None,
+    ingestion_run_id: str | None = None,
+    allow_any_tenant: bool = False,
 ) -> ScopeContext:
     """The scope of what is neither a request nor a task: a command line, a timer, a plain consumer."""
     if (principal is None) == (service_id is None):
         raise ScopeError("give exactly one of principal and service_id", code="principal-ambiguous")
     if trace is None:
         trace = TraceContext.new() if traceparent is None else TraceContext.joined([traceparent])
-    return _build(principal=principal, service=service_id, routed_tenant=tenant_id, trace=trace, **details)
+    return _build(
+        principal=principal,
+        service=service_id,
+        routed_tenant=tenant_id,
+        case=case,
+        case_required=case_required,
+        starts=starts,
+        trace=trace,
+        collection_id=collection_id,
+        workflow_id=workflow_id,
+        workflow_run_id=workflow_run_id,
+        ingestion_run_id=ingestion_run_id,
+        any_tenant=allow_any_tenant,
+    )
 
 
 def has_key(headers: Mapping[str, Any]) -> bool:
@@ -258,10 +274,10 @@ def _build(
     principal: Principal | None = None,
     service: str | None = None,
     routed_tenant: str | None,
-    case: Case | None = None,
-    case_required: bool = False,
-    starts: Starts | None = None,
-    allow_any_tenant: bool = False,
+    case: Case | None,
+    case_required: bool,
+    starts: Starts | None,
+    any_tenant: bool,
     trace: TraceContext,
     **ids: Any,
 ) -> ScopeContext:
@@ -282,7 +298,7 @@ def _build(
         invocation_id=uuid7.text(),
         trace_id=trace.trace_id,
         trace=trace,
-        any_tenant=allow_any_tenant,
+        any_tenant=any_tenant,
         **ids,
     )
     if case is not None and case.tenant_id != tenant:
