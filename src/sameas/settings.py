@@ -27,6 +27,16 @@ Source = Literal["environment", "file", "default"]
 SINGLE = "single-tenant"
 AUTH = (SINGLE, "jwt", "api-key")
 
+# Of the pipeline, in their order.
+STAGES = (
+    "chunking",
+    "property_scoping",
+    "entity_extraction",
+    "entity_resolution",
+    "relation_extraction",
+    "grounding",
+    "serialization",
+)
 _TIMEOUT = re.compile(r"(?P<stage>[a-z_]+)\s*=\s*(?P<soft>\d{1,6}(?:\.\d+)?)/(?P<hard>\d{1,6}(?:\.\d+)?)")
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
@@ -169,10 +179,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def timeouts(self) -> dict[str, tuple[int, int]]:
         """The soft and hard limits of stages that were set, in milliseconds."""
-        if not self.stage_timeouts:
-            return {}
-        from sameas.llm.timeouts import STAGES
-
         found: dict[str, tuple[int, int]] = {}
         for part in filter(None, (one.strip() for one in self.stage_timeouts.split(","))):
             limits = _TIMEOUT.fullmatch(part)
