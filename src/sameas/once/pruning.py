@@ -20,9 +20,9 @@ from typing import Final
 
 import msgspec
 
-from sameas.once.appended_lines import AppendedLines
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import InProgress, SameasError
+from sameas.once.line_log import LineLog
 from sameas.once.record import NEVER, Record, State, client_key
 from sameas.once.store import AsyncStore, Query
 
@@ -158,5 +158,5 @@ async def _expired(store: AsyncStore) -> list[Record]:
 
 def _append(archive: Path, records: Sequence[Record]) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
-    with AppendedLines(archive, fsync=True) as lines:
+    with LineLog(archive, fsync=True) as lines:
         lines.append(*(msgspec.json.encode({**record_facts(one), "audit": one.about.audit}) for one in records))

@@ -17,7 +17,7 @@ from typing import Literal, Protocol, Self
 import msgspec
 from msgspec import Struct
 
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 from sameas.once.observe import CallEnded, Claimed, Event, Recent, Removed, Settled, answered
 from sameas.once.record import Accepted, Acquired, Identity, Replay
 
@@ -190,7 +190,7 @@ class JsonLinesSink:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
-        self._lines = AppendedLines(path, fsync=fsync)
+        self._lines = LineLog(path, fsync=fsync)
 
     @property
     def path(self) -> Path:

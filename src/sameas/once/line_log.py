@@ -16,7 +16,7 @@ from typing import Self
 from sameas.once.forks import renew_after_fork
 
 
-class AppendedLines:
+class LineLog:
     """The file, readable by its owner. With `fsync` a line is on the disk before `append` returns."""
 
     def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
