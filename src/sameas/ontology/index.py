@@ -34,7 +34,7 @@ class Verdict(Enum):
 
 
 class OntologyIndex:
-    """Look-ups over one ontology."""
+    """Look-ups over one ontology. Raises nothing: of a name that is not in the ontology nothing is known."""
 
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
