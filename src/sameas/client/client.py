@@ -142,11 +142,11 @@ class Client(_Connection):
                         for data in answer.iter_bytes():
                             yield from following.reader.feed(data)
                     else:
-                        reason = following.refused(answer.status_code, answer.read())
+                        reason = following.refuse(answer.status_code, answer.read())
                         retry_after = answer.headers.get("retry-after", "")
             except httpx.RequestError as error:
                 reason = _said(error)
-            time.sleep(following.ended(reason, retry_after))
+            time.sleep(following.end(reason, retry_after))
 
     def run(self, key: str) -> dict[str, Any]:
         """How a run stands: its metadata."""
@@ -270,11 +270,11 @@ class AsyncClient(_Connection):
                             for event in following.reader.feed(data):
                                 yield event
                     else:
-                        reason = following.refused(answer.status_code, await answer.aread())
+                        reason = following.refuse(answer.status_code, await answer.aread())
                         retry_after = answer.headers.get("retry-after", "")
             except httpx.RequestError as error:
                 reason = _said(error)
-            await asyncio.sleep(following.ended(reason, retry_after))
+            await asyncio.sleep(following.end(reason, retry_after))
 
     async def _do(self, script: Script[T]) -> T:
         return await arun(script, self._send, _ASYNC_EFFECTS)
