@@ -92,7 +92,8 @@ def own_calls(cls: type) -> dict[str, Any]:
 
 def raised_by(owner: Any, name: str, seen: frozenset[str] = frozenset()) -> set[str]:
     """The errors that the text of a function, or of a method and of what it calls on itself, raises by their names."""
-    function = inspect.unwrap(vars(owner).get(name)) if inspect.isclass(owner) else owner
+    found_there: Any = vars(owner).get(name) if inspect.isclass(owner) else owner
+    function = inspect.unwrap(found_there)
     if not inspect.isfunction(function) or function.__module__ == "typing" or function.__code__.co_filename[0] == "<":
         return set()
     found: set[str] = set()
