@@ -15,10 +15,12 @@ from sameas.extraction.extractors.reader.labels import local_name
 from sameas.ontology import OntologyIndex, load_ontology
 
 TAGS = frozenset(
-    """plain passive inverse coordination apposition place-chain pronoun definite alias relative-clause negation hedge
-    question conditional former replaced date number unit lower-case quote list-bullets heading parenthesis
-    cross-sentence distractor nofact german french spanish unicode typo""".split()
-)
+    (
+        "plain", "passive", "inverse", "coordination", "apposition", "place-chain", "pronoun", "definite", "alias", "relative-clause",
+        "negation", "hedge", "question", "conditional", "former", "replaced", "date", "number", "unit", "lower-case", "quote",
+        "list-bullets", "heading", "parenthesis", "cross-sentence", "distractor", "nofact", "german", "french", "spanish", "unicode", "typo",
+    )
+)  # fmt: skip
 LANGUAGES = ("german", "french", "spanish")
 _FORMS = (
     (DATES, re.compile(r"\d{4}(-\d\d(-\d\d)?)?")),
