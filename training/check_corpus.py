@@ -98,7 +98,7 @@ class Domain:
             turned = {local_name(iri) for iri in one.inverses}
             turned |= {p} if one.symmetric else set()
             found += [f"both directions of {p}: {s!r}, {o!r}" for q in turned if (o, q, s) in triples]
-            above = {local_name(iri) for iri in self.index.ancestors(self.iris[p])} - {p}
+            above = {local_name(iri) for iri in self.index.property_tree.above(self.iris[p])} - {p}
             found += [f"{q} beside the more specific {p}: {s!r}" for q in above if (s, q, o) in triples]
         return found
 
