@@ -196,7 +196,8 @@ def _format(text: str) -> ExportFormat:
 
 @app.command()
 def contradictions(name: Name, *, json: Json = False) -> None:
-    """Two values of a functional property, and classes that exclude each other, with both sides."""
+    """Two values of a functional property, and classes that exclude each other, with both sides; of two things of one
+    name, too, that just this keeps apart."""
     with open_collection(name) as collection:
         found = collection.contradictions()
     for one in found:
@@ -210,9 +211,11 @@ def contradictions(name: Name, *, json: Json = False) -> None:
 
 def _print_contradiction(one: Contradiction) -> None:
     about = local_name(one.predicate) if one.predicate else "is " + " and ".join(map(local_name, one.classes))
-    print(f"{one.entity.name} ({one.entity.id}): {about}")
+    two = "" if one.other is None else f" and {one.other.name} ({one.other.id}), kept apart by it"
+    print(f"{one.entity.name} ({one.entity.id}){two}: {about}")
     for side in one.sides:
-        print(f"  {_object(side)}  ({side.documents} documents)")
+        whose = "" if one.other is None else f"{side.subject}: "
+        print(f"  {whose}{_object(side)}  ({side.documents} documents)")
         for place in side.evidence[:3]:
             print(f"    {place.document_name}:{place.start}: {place.text}")
     for iri, places in zip(one.classes, one.evidence, strict=False):

@@ -13,14 +13,11 @@ from typing import IO
 import msgspec
 
 from sameas.collections.changes import Changing, check
+from sameas.collections.contradictions import contradictions
 from sameas.collections.decisions import decide, decided_before, undo
 from sameas.collections.drafts import Locate, Said, draft, read_known
 from sameas.collections.erasure import Erased, Erasure, ErasurePlan, erase, plan_erasure
-from sameas.collections.errors import (
-    CollectionError,
-    CollectionNotFoundError,
-    DocumentNotFoundError,
-)
+from sameas.collections.errors import CollectionError, CollectionNotFoundError, DocumentNotFoundError
 from sameas.collections.exports import ExportFormat, write_collection, write_page
 from sameas.collections.model import (
     Change,
@@ -367,7 +364,7 @@ class Collection:
 
     def contradictions(self) -> list[Contradiction]:
         with self.reading() as reader:
-            return list(reader.contradictions())
+            return list(contradictions(reader))
 
     def pairs(self) -> list[Pair]:
         """Doubtful pairs, likeliest first."""

@@ -190,6 +190,8 @@ class Contradiction(Told, frozen=True, kw_only=True):
     """Two classes that exclude each other, of which it is said to be."""
     evidence: tuple[tuple[CollectionEvidence, ...], ...] = ()
     """Of classes: where documents say the one and the other."""
+    other: EntityInfo | None = None
+    """The second thing, where just this keeps two of one name apart: they may be one, of which documents disagree."""
 
 
 class SyncState(Told, frozen=True, kw_only=True):
