@@ -15,12 +15,13 @@ import msgspec
 import typer
 
 from sameas.cli.errors import CliError, ExitCode
+from sameas.cli.formats import format_for
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import make_service, open_configured
 from sameas.cli.tables import print_table
 from sameas.collections import Collection, Collections, collections_url, local_caller, open_tables
 from sameas.collections.erasure import Erasure
-from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
+from sameas.collections.exports import EXPORT_ENDINGS, EXPORT_FORMATS, ExportFormat
 from sameas.collections.model import Contradiction, Decision, Pair, Role, Statement, Verdict
 from sameas.extraction.outputs.context import local_name
 from sameas.extraction.runs.library import RunNotFoundError
@@ -163,11 +164,14 @@ def documents(name: Name, *, json: Json = False) -> None:
 def export(
     name: Name,
     *,
-    form: Annotated[str, typer.Option("--format", "-f", help=", ".join(EXPORT_FORMATS))] = "nquads",
+    form: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help=f"{', '.join(EXPORT_FORMATS)}; by default what --out is called, or nquads"),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
 ) -> None:
     """The whole collection as a file; it is streamed."""
-    to = _format(form)
+    to = format_for(out, None if form is None else _format(form), endings=EXPORT_ENDINGS, default="nquads")
     with open_collection(name) as collection:
         if out is None:
             collection.export(sys.stdout.buffer, to=to)

@@ -21,7 +21,7 @@ from sameas.cli.registry import find_ontology
 from sameas.collections.collection import Collection, text_digest
 from sameas.collections.erasure import Erasure
 from sameas.collections.errors import CollectionNotFoundError
-from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
+from sameas.collections.exports import EXPORT_ENDINGS, EXPORT_FORMATS, ExportFormat
 from sameas.collections.filling import Filler, Summary
 from sameas.collections.filling import sync as sync_folder
 from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Finding, Pair, Source, Statement
@@ -205,12 +205,18 @@ class OpenCollection:
         """Erase a person or thing for good, by its name, id or IRI; the runs that named it go, too."""
         return to_its_end(erase_everywhere(self.collection, named, reason=reason, settings=self._settings))
 
-    def export(self, target: str | Path, *, output: ExportFormat = "nquads") -> Path:
-        """Write the whole collection to a file, piece by piece: nquads, turtle, jsonl or csv."""
+    def export(self, target: str | Path, *, output: ExportFormat | None = None) -> Path:
+        """Write the whole collection to a file, piece by piece; the format is what the file is called unless it is
+        given: nquads, turtle, jsonl, csv or html.
+        """
         path = Path(target)
-        if output not in EXPORT_FORMATS:
-            raise ValueError(f"{output!r} is no format; the formats are {', '.join(EXPORT_FORMATS)}")
-        export_to_file(self.collection, path, to=output)
+        chosen = output or EXPORT_ENDINGS.get(path.suffix.lower())
+        if chosen not in EXPORT_FORMATS:
+            raise ValueError(
+                f"{output or path.name!r} is no format; the formats are {', '.join(EXPORT_FORMATS)}, and files are "
+                f"called {', '.join(EXPORT_ENDINGS)}"
+            )
+        export_to_file(self.collection, path, to=chosen)
         return path
 
     def check(self) -> list[Finding]:
