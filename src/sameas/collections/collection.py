@@ -189,14 +189,16 @@ class Collection:
                 change.keep_ids(former, document)
                 if found is not None:
                     session.run("move_sources", collection=self.number, document=found[0], to=document, status=status)
-            self._put_source(session, source, status=status, document=document, now=now)
-            if before is not None and before != document and (found is None or before != found[0]):
-                removed += self._drop_if_nameless(change, before)
             told = (source.source_time, source.path, source.media_type, source.title, source.size)
             renamed = row is None or before != document or (row[2], row[3], *row[5:8]) != told
+            touched = not is_there or renamed
+            # What changes nothing was not read anew either: whoever has a copy of the collection is told of no change.
+            read_at = now if touched or row is None else row[8]
+            self._put_source(session, source, status=status, document=document, now=read_at)
+            if before is not None and before != document and (found is None or before != found[0]):
+                removed += self._drop_if_nameless(change, before)
             if renamed:
                 change.note_document(document)
-            touched = not is_there or bool(removed) or renamed
             revision = change.finish() if touched else change.revision
         return Change(
             revision=revision, added=not is_there, removed=tuple(removed), entities=len(drafted.nodes),
@@ -208,9 +210,9 @@ class Collection:
         _check_document_name(source.name)
         with self._writing() as (session, *_):
             row = session.one("source", collection=self.number, name=source.name)
-            document = None if row is None else row[0]
+            document, read_at = (None, "") if row is None else (row[0], row[8])
             self._put_source(
-                session, source, status="waiting", document=document, now="", content=content, options=options
+                session, source, status="waiting", document=document, now=read_at, content=content, options=options
             )
 
     def waiting(self, *, limit: int = 100) -> list[str]:
