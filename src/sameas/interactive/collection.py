@@ -5,6 +5,7 @@ Rule: it is the same collection as on the command line, with the settings in for
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from decimal import Decimal
 from html import escape
@@ -29,6 +30,7 @@ from sameas.collections.registry import local_caller
 from sameas.interactive.extraction import GivenDocument, aextract, to_its_end
 from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.load import load_ontology
+from sameas.ontology.model import Ontology
 from sameas.questions.answers import Answer
 from sameas.questions.ask import Answered, answer_question
 from sameas.questions.desk import Connection, QuestionDesk
@@ -65,14 +67,24 @@ class OpenCollection:
         found = self._opening.__enter__()
         self._runner = QueryRunner(processes=1)
         caller = local_caller(settings.tenant)
+
+        def load(given: str | Path) -> Ontology:
+            return load_ontology(find_ontology(str(given), settings), cache_dir=settings.cache / "ontologies")
+
         try:
             self.collection: Collection = found.open(name, caller=caller)
         except CollectionNotFoundError:
             if ontology is None:
                 self.close()
                 raise
-            loaded = load_ontology(find_ontology(str(ontology), settings), cache_dir=settings.cache / "ontologies")
-            self.collection = found.create(name, ontology=loaded, caller=caller, base=base or settings.base)
+            self.collection = found.create(name, ontology=load(ontology), caller=caller, base=base or settings.base)
+        else:
+            if ontology is not None and load(ontology).version != self.collection.opened_as.ontology_version:
+                warnings.warn(
+                    f"the collection {name!r} keeps the ontology that it was made with, which is not {ontology} as it "
+                    "is now. For another ontology make another collection, and add the documents to it",
+                    stacklevel=3,
+                )
         self._desk = QuestionDesk(self.collection, folder=index_folder(settings), runner=self._runner)
 
     def add(

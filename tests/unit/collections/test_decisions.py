@@ -5,6 +5,7 @@ import pytest
 from sameas.collections import local_caller
 from sameas.collections.errors import CollectionError, DecisionNotFoundError, EntityAmbiguousError
 from sameas.extraction.graph.model import Entity, Evidence
+from sameas.once.errors import StoreError
 from sameas.ontology.load import read_ontology
 from tests.unit.collections.press import collections_in, company, ids, named, new_collection, person, put, says
 
@@ -62,6 +63,16 @@ def test_the_same_decision_again_is_the_same_decision(collection):
     put(collection, "b", SHORT)
     (one,), (other,) = ids(collection, "John Smith"), ids(collection, "Johnny S.")
     assert collection.decide("same", one, other).id == collection.decide("same", one, other).id
+
+
+def test_what_is_no_text_is_refused_with_a_reason_and_changes_nothing(collection):
+    put(collection, "a", JOHN)
+    put(collection, "b", SHORT)
+    for given, reason in (("John Smith", "half \ud800 a sign"), ("John \udcff Smith", "")):
+        with pytest.raises(StoreError, match="half a character"):
+            collection.decide("same", given, "Johnny S.", reason=reason)
+    assert collection.decisions(undone=True) == []
+    assert collection.decide("same", "John Smith", "Johnny S.", reason="a whole 😀 sign").reason == "a whole 😀 sign"
 
 
 def test_a_name_of_several_things_is_refused_and_so_is_what_cannot_be_parted(collection):
