@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
@@ -261,6 +261,15 @@ def erase(
         f"{len(done.removed)} documents and {len(done.runs)} runs went as a whole",
         file=sys.stderr,
     )
+
+
+async def remove_runs(keys: Iterable[str], *, settings: Settings) -> None:
+    """Delete runs that are there; nobody misses the others."""
+    async with open_configured(settings) as store:
+        service = make_service(settings, store)
+        for key in keys:
+            with suppress(RunNotFoundError):
+                await asyncio.to_thread(service.remove, key)
 
 
 async def erase_everywhere(collection: Collection, thing: str, *, reason: str, settings: Settings) -> Erasure:

@@ -168,14 +168,15 @@ class Collection:
             if expecting is not None and not self._still_waits(session, source.name, expecting):
                 return Change(revision=change.revision)
             erased = Erased(session, self.number)
-            drafted, _ = erased.filtered(drafted)
+            kept, _ = erased.filtered(drafted)
+            if names_erased := kept != drafted:
+                drafted, run = kept, ""
             if erased.is_source(source.name):
                 raise CollectionError(f"{source.name!r} was taken out because it names something that was erased")
             row = session.one("source", collection=self.number, name=source.name)
             before = None if row is None else row[0]
             found = session.one("document_by_digest", collection=self.number, digest=digest)
             is_there = found is not None and found[1] == "complete" and (found[2] == run or not run)
-            removed: list[str] = []
             former: dict[tuple[str, str], int] = {}
             if found is not None and is_there:
                 document = found[0]
@@ -195,14 +196,14 @@ class Collection:
             # What changes nothing was not read anew either: whoever has a copy of the collection is told of no change.
             read_at = now if touched or row is None else row[8]
             self._put_source(session, source, status=status, document=document, now=read_at)
-            if before is not None and before != document and (found is None or before != found[0]):
-                removed += self._drop_if_nameless(change, before)
+            is_left = before not in (None, document) and (found is None or before != found[0])
+            removed = self._drop_if_nameless(change, before) if is_left else []
             if renamed:
                 change.note_document(document)
             revision = change.finish() if touched else change.revision
         return Change(
             revision=revision, added=not is_there, removed=tuple(removed), entities=len(drafted.nodes),
-            claims=len(drafted.claims),
+            claims=len(drafted.claims), names_erased=names_erased,
         )  # fmt: skip
 
     def wait_for(self, source: Source, content: bytes, *, options: str = "{}") -> None:

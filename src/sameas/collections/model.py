@@ -231,3 +231,5 @@ class Change(Told, frozen=True, kw_only=True):
     """Digests of documents that went."""
     entities: int = 0
     claims: int = 0
+    names_erased: bool = False
+    """It names what was erased, and went in without: the run that read it has it still, and is to be deleted."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sameas.cli.collection_documents import Reading, fill
-from sameas.cli.collections import erase_everywhere, export_to_file, opened
+from sameas.cli.collections import erase_everywhere, export_to_file, opened, remove_runs
 from sameas.cli.extract_options import ModelOptions
 from sameas.cli.extractors import ExtractorName
 from sameas.cli.questions import index_folder, open_supervisor
@@ -128,6 +128,10 @@ class OpenCollection:
                     locate=one.places.of,
                 )
             )
+        runs = [one.metadata.idempotency_key for one in result.documents]
+        gone = [key for key, change in zip(runs, changes, strict=True) if change.names_erased]
+        if gone:
+            to_its_end(remove_runs(gone, settings=self._settings))
         return changes
 
     def remove(self, name: str) -> Change:

@@ -118,3 +118,20 @@ def test_a_thing_is_erased_with_the_runs_and_the_index_that_named_it(
             press.erase("Canary Zellen")
     left = [path for path in home.rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
     assert left == []
+
+
+def test_a_document_that_names_what_was_erased_leaves_no_run_behind(home: Path) -> None:
+    inbox = home / "inbox"
+    inbox.mkdir()
+    (inbox / "one.txt").write_text("Ada Byron works for Canary Zellen. Weserstahl AG acquired Alster Capital.")
+    with sameas.open_collection("press", ontology=COMPANY) as press:
+        press.add("Ada Byron works for Canary Zellen.")
+        press.erase("Canary Zellen")
+        (change,) = press.add("Weserstahl AG acquired Canary Zellen.")
+        assert (change.added, change.names_erased) == (True, True)
+        assert press.sync(inbox).added == 1
+        assert press.find("Canary") == []
+        assert press.sync(inbox).unchanged == 1
+        assert press.check() == []
+    left = [path for path in home.rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
+    assert left == [inbox / "one.txt"]
