@@ -131,11 +131,13 @@ async def test_a_change_costs_no_more_where_many_runs_wait(engine):
     assert await wait(200) < 2 * among_few
 
 
-async def test_changes_that_come_together_are_one_entry(engine):
-    accounts = accounts_of(engine, tokens=10**6)
-    await asyncio.gather(*(accounts.begin("t", likely=Spent(30), most=Spent(120)) for _ in range(50)))
-    assert (await entries_of(engine))[0] <= 2
-    assert sum(one.tokens for one in (await accounts.read("t", DAY)).reserved.values()) == 50 * 120
+async def test_changes_that_come_together_are_one_entry(tmp_path):
+    async with open_async_store(f"sqlite:///{tmp_path}/records.db") as store:
+        engine = AsyncEngine(store)
+        accounts = accounts_of(engine, tokens=10**6)
+        await asyncio.gather(*(accounts.begin("t", likely=Spent(30), most=Spent(120)) for _ in range(50)))
+        assert (await entries_of(engine))[0] <= 2
+        assert sum(one.tokens for one in (await accounts.read("t", DAY)).reserved.values()) == 50 * 120
 
 
 async def test_one_who_comes_late_or_was_away_for_long_knows_what_all_know(engine):

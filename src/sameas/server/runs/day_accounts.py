@@ -93,7 +93,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Something was set aside; or it was settled with what was spent of it; or spent beside that. An id has each once."""
+    """Something was set aside; or settled with what was spent of it; or spent beside that. An id has each once."""
 
     kind: Literal["set-aside", "settled", "spent"]
     id: str
@@ -268,17 +268,15 @@ class _AccountLog:
         """Decide what everybody wishes, and add it to the log; where another server was first, nothing but that is
         known afterwards.
         """
-        wishes = [*self._wishes]
-        if self._number == 0 or not self._decide(wishes, is_current=False):
+        if self._number == 0 or not self._decide(is_current=False):
             await self._read_on()
-        made = self._decide(wishes, is_current=True)
-        changes = tuple(change for _, change in made)
-        if not changes:
+        made = self._decide(is_current=True)
+        if not made:
             return
         number, is_stated = self._number + 1, self._is_to_be_stated
         entry = Entry(
             id=str(uuid7()),
-            changes=changes,
+            changes=made,
             stated_at=number if is_stated else self._stated_at,
             before=self._stand.account() if is_stated else None,
         )
@@ -287,13 +285,15 @@ class _AccountLog:
         if there.id != entry.id:
             await self._read_on()
 
-    def _decide(self, wishes: list[_Wish], *, is_current: bool) -> list[tuple[_Wish, Change]]:
-        """The changes that are to be made. Refusals are told where this is how the account stands."""
+    def _decide(self, *, is_current: bool) -> tuple[Change, ...]:
+        """The changes that are to be made. Where this may not be how the account stands by now, nobody is refused, and
+        nothing is made if somebody would be.
+        """
         made, undone = [], []
-        for wish in wishes:
+        for wish in (one for one in self._wishes if not one.done):
             answer = wish.decide(self._stand)
             if isinstance(answer, Change):
-                made.append((wish, answer))
+                made.append(answer)
                 undone.append(self._stand.apply(answer))
             elif is_current:
                 wish.settle(answer)
@@ -302,7 +302,7 @@ class _AccountLog:
                 break
         for undo in reversed(undone):
             undo()
-        return made
+        return tuple(made)
 
     @property
     def _is_to_be_stated(self) -> bool:
