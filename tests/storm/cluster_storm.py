@@ -92,6 +92,7 @@ class Machines:
         broker: Literal["rabbitmq", "redis"],
         settings: dict[str, str],
         with_proxies: bool = False,
+        records: Literal["redis", "postgres"] = "redis",
     ) -> None:
         self.model = stack.enter_context(ModelServer(_answer))
         self.redis = stack.enter_context(RedisServer(appendonly="always"))
@@ -114,8 +115,10 @@ class Machines:
                 proxy.url_of(url)
                 for proxy, url in zip(self.proxies, (redis, broker_url, postgres, endpoint), strict=True)
             )
+        self.records = self.redis.url if records == "redis" else self.postgres.url
         shared = {
-            "SAMEAS_STORE": redis,
+            "SAMEAS_STORE": redis if records == "redis" else postgres,
+            "SAMEAS_EVENTS": redis,
             "SAMEAS_DATABASE": postgres,
             "SAMEAS_OBJECTS": self.s3.url,
             "SAMEAS_BROKER": broker_url,

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -30,7 +31,6 @@ from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError, StoreUnavailable
 from sameas.once.observe import Event, Observer
 from sameas.once.pruning import keep_pruned
-from sameas.once.record import Record
 from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory, Note
 from sameas.server.leftovers import journal_folders, keep_swept
@@ -269,9 +269,6 @@ class Service:
         finally:
             await self.do(self.mirrors.leave(space, key))
 
-    async def _record(self, space: str, key: str) -> Record | None:
-        return await self.runner.record(space, key)
-
     async def _is_open(self, space: str, key: str) -> bool:
         """Whether a run that workers do has not ended; in the background loop."""
         return await asyncio.to_thread(self.pending_runs.has, space, key)
@@ -283,6 +280,12 @@ class Service:
     async def publish(self, kind: NoticeType, **fields: Any) -> None:
         """Tell every process; in the background loop."""
         await self.broadcast.publish(notice(kind, **fields))
+
+    async def cancel(self, space: str, key: str) -> str:
+        """End a run, wherever it is worked on; says what became of it."""
+        return await self.do(
+            self.runner.cancel(space, key, tell=partial(self.publish, "cancel-run", tenant=space, key=key))
+        )
 
     def audit(self, caller: Caller, event: str, *, reason: str = "", **about: Any) -> None:
         """Write down who changed what, and why; on the disk before the answer goes out."""
@@ -327,7 +330,7 @@ class Service:
                 self.dispatch = Dispatch(
                     Broker(settings.broker),
                     self.pending_runs,
-                    record=self._record,
+                    record=lambda space, key: self.runner.record(space, key),
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
                 self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
@@ -354,6 +357,7 @@ class Service:
             asks_here=options.models is not None,
             divided=not options.single_tenant,
         )
+        self.broadcast = Broadcast(plain, Notices(self).hear)
         self.runner = Runner(
             self.workspaces,
             preparer=self.preparer,
@@ -373,6 +377,7 @@ class Service:
             rollout=self.rollout,
             min_confidence=settings.min_confidence,
             observe=self.observe,
+            hear=self.broadcast.look,
         )
         if options.is_worker and isinstance(self.pending_runs, PendingObjects):
             self.runner.helpers = Helpers(
@@ -384,7 +389,6 @@ class Service:
                 long_work=self._long_work,
                 accounts=self.accounts,
             )
-        self.broadcast = Broadcast(plain, Notices(self).hear)
         self.client_keys = ClientKeys(plain, lease=settings.lease, retention=settings.key_ttl)
         self.deletion = Deletion(
             self.workspaces,

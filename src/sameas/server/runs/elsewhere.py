@@ -34,7 +34,9 @@ Replay = Callable[[Prepared, Mapping[str, Any]], Awaitable[Done]]
 
 
 class RunsElsewhere:
-    """Has runs done by workers. `replay` gives a result that is there as to anybody who asks for it."""
+    """Has runs done by workers. `replay` gives a result that is there as to anybody who asks for it; after `hear`
+    all was heard that was told to every process before.
+    """
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class RunsElsewhere:
         ended_runs: EndedRuns,
         record: Callable[[str, str], Awaitable[Record | None]],
         replay: Replay,
+        hear: Callable[[], Awaitable[None]],
     ) -> None:
         self._dispatch = dispatch
         self._promises = promises
@@ -54,6 +57,7 @@ class RunsElsewhere:
         self._ended_runs = ended_runs
         self._record = record
         self._replay = replay
+        self._hear = hear
         self._accepting: dict[tuple[str, str], asyncio.Task[bool]] = {}
         # Cancelled, wherever that was asked.
         self._unwanted: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -101,6 +105,8 @@ class RunsElsewhere:
             done = await self._result(prepared, audit, record)
             if done is not None:
                 break
+            # Who cancels a run tells everybody before the request goes.
+            await self._hear()
             if (space, key) in self._unwanted:
                 raise cancelled()
             # It was taken back by nobody and did not begin: it is written down and sent again.

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
@@ -78,6 +78,7 @@ class Runner:
         rollout: Rollout,
         min_confidence: float | None = None,
         observe: Callable[[Event], None] = lambda _: None,
+        hear: Callable[[], Awaitable[None]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._workspaces = workspaces
@@ -111,6 +112,7 @@ class Runner:
             ended_runs=ended_runs,
             record=self.record,
             replay=lambda prepared, audit: self._extract(prepared, audit, None),
+            hear=hear,
         )
         # What was promised, and is begun by nobody's request.
         self.takeover = Takeover(
@@ -290,8 +292,10 @@ class Runner:
             task.add_done_callback(lambda _: self._body_memory.give_back(size, tenant))
         return task
 
-    async def cancel(self, space: str, key: str) -> Literal["cancelled", "elsewhere", "ended"]:
-        """End a run that is under way here; say whether it is under way elsewhere."""
+    async def cancel(
+        self, space: str, key: str, *, tell: Callable[[], Awaitable[object]] | None = None
+    ) -> Literal["cancelled", "elsewhere", "ended"]:
+        """End a run that is under way here; say whether it is under way elsewhere, after `tell` has told everybody."""
         task = self._tasks.get((space, key))
         if task is not None and self._elsewhere is None:
             task.cancel()
@@ -300,14 +304,22 @@ class Runner:
         if self._elsewhere is not None:
             self._elsewhere.cancel(space, key)
         record = await self.record(space, key)
-        if record is not None and record.state is State.HELD:
-            return "elsewhere"
-        pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
+        is_held = record is not None and record.state is State.HELD
+        # Otherwise another process may have it waiting for its turn.
+        pending_run = None if is_held else await asyncio.to_thread(self._pending_runs.read, space, key)
+        if not is_held and pending_run is None:
+            return "ended"
+        if tell is not None:
+            # First: who finds that the request is gone must find why, too.
+            await tell()
         if pending_run is not None:
             await self.end(space, key, pending_run.reserved)
-            # Another process may have it waiting for its turn.
-            return "elsewhere"
-        return "ended"
+        return "elsewhere"
+
+    def hear_cancelled(self, space: str, key: str) -> None:
+        """Another process says that a run is cancelled: nobody here has it done again."""
+        if self._elsewhere is not None:
+            self._elsewhere.cancel(space, key)
 
     async def wait(self, seconds: float) -> int:
         """Let runs finish for so long; returns how many are left."""

@@ -155,9 +155,8 @@ async def cancel_run(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     service, space = asked.service, asked.caller.space
     key, _ = await _listenable(asked, asked.request.path_params["key"])
-    outcome = await service.do(service.runner.cancel(space, key))
+    outcome = await service.cancel(space, key)
     if outcome == "elsewhere":
-        await service.do(service.publish("cancel-run", tenant=space, key=key))
         return json_reply(CancelAnswer(idempotency_key=key, outcome="requested"), status=202)
     return json_reply(CancelAnswer(idempotency_key=key, outcome=outcome))
 
