@@ -2,7 +2,8 @@
 and limits that several nodes share.
 
     ./run bench cluster                        everything
-    ./run bench cluster limits|growth|cost     the shared limits alone, in windows of 12 s; throughput; processor time
+    ./run bench cluster growth|cost|word       throughput; processor time; how soon word reaches another node
+    ./run bench cluster limits [SECONDS]       the shared limits of 4 nodes, in windows of 12 s (the long form has 60)
     ./run bench cluster many [DOCUMENTS]       equal documents (1,500; the long form has 10,000), and the API while they wait
 
 Model calls take a second and workers ask one at a time, so that the machines wait and the processor of this one is
@@ -30,6 +31,7 @@ from random import Random
 import psutil
 
 from bench.limits import AT_LEAST, SCHEMA, Arrived, served, verdict
+from bench.word import word
 from sameas.llm.account import WINDOW_SECONDS, RateLimits
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import Ask, Message, open_model
@@ -55,8 +57,14 @@ _FILLING_LATENCY = 5.0
 _WHILE_FULL = 300
 
 
-def main(part: str = "", documents: str = "1500") -> None:
-    parts = {"limits": shared_limits, "growth": growth, "cost": cost_of_a_run, "many": lambda: many(int(documents))}
+def main(part: str = "", size: str = "") -> None:
+    parts = {
+        "limits": lambda: shared_limits(window=float(size or "12")),
+        "growth": growth,
+        "cost": cost_of_a_run,
+        "word": lambda: [word(records) for records in ("redis", "postgres")],
+        "many": lambda: many(int(size or "1500")),
+    }
     for name, measure in parts.items():
         if part in ("", name):
             measure()
@@ -221,7 +229,7 @@ def _promised(machines: Machines) -> int:
     return sum(1 for path in (machines.s3.folder / "buckets").glob("*/objects/requests/*/*") if path.is_file())
 
 
-def shared_limits(*, nodes: int = 3, window: float = 12.0, windows: int = 4, limit: int = 120) -> None:
+def shared_limits(*, nodes: int = 4, window: float = 12.0, windows: int = 4, limit: int = 120) -> None:
     """The requests of several nodes under pressure, counted where they arrive: never above the limit, and how much of it."""
     with (
         RedisServer(appendonly="always") as redis,

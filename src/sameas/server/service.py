@@ -14,7 +14,6 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,6 +30,7 @@ from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import SameasError, StoreUnavailable
 from sameas.once.observe import Event, Observer
 from sameas.once.pruning import keep_pruned
+from sameas.once.record import Record
 from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory, Note
 from sameas.server.leftovers import journal_folders, keep_swept
@@ -59,6 +59,7 @@ from sameas.server.streams.lines import Line
 from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory, WebSessions
 from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
 from sameas.server.tenants.ontologies import Ontologies
+from sameas.server.tenants.ontology_files import say_unused
 from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
 from sameas.settings import Settings
 from sameas.tenancy.authenticator import Authenticator
@@ -269,6 +270,9 @@ class Service:
         finally:
             await self.do(self.mirrors.leave(space, key))
 
+    async def _record(self, space: str, key: str) -> Record | None:
+        return await self.runner.record(space, key)
+
     async def _is_open(self, space: str, key: str) -> bool:
         """Whether a run that workers do has not ended; in the background loop."""
         return await asyncio.to_thread(self.pending_runs.has, space, key)
@@ -321,16 +325,15 @@ class Service:
             observers=observers,
         )
         self.pending_runs: PendingRuns | PendingObjects = PendingRuns(settings.home)
-        if settings.broker and not options.is_worker and await asyncio.to_thread(_has_files, settings.ontologies):
-            _LOG.warning("the files in %s are not used with a broker: put ontologies over the API", settings.ontologies)
         if settings.broker and objects is not None:
+            await asyncio.to_thread(say_unused, settings.ontologies)
             self.pending_runs = PendingObjects(objects)
             if not options.is_worker:
                 reader = open_event_reader(settings, on_ended=self._hear_end)
                 self.dispatch = Dispatch(
                     Broker(settings.broker),
                     self.pending_runs,
-                    record=lambda space, key: self.runner.record(space, key),
+                    record=self._record,
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
                 self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
@@ -491,7 +494,3 @@ class Service:
             return await self.do(self.runner.record(space, key)) is not None
         except StoreUnavailable:
             return True
-
-
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and any(path.is_file() for path in folder.iterdir())
