@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -285,7 +285,7 @@ class Service:
         """Tell every process; in the background loop."""
         await self.broadcast.publish(notice(kind, **fields))
 
-    async def cancel(self, space: str, key: str) -> str:
+    async def cancel(self, space: str, key: str) -> Literal["cancelled", "elsewhere", "ended"]:
         """End a run, wherever it is worked on; says what became of it."""
         return await self.do(
             self.runner.cancel(space, key, tell=partial(self.publish, "cancel-run", tenant=space, key=key))

@@ -102,18 +102,19 @@ class Runner:
         self._promises = Promises(
             pending_runs, budgets=self.budgets, workspaces=workspaces, base=base, is_worker=is_worker, clock=clock
         )
-        ended_runs = EndedRuns(workspaces, min_confidence=min_confidence)
         # With it, workers elsewhere do what is written down here.
-        self._elsewhere = dispatch and RunsElsewhere(
-            dispatch,
-            promises=self._promises,
-            preparer=preparer,
-            workspaces=workspaces,
-            ended_runs=ended_runs,
-            record=self.record,
-            replay=lambda prepared, audit: self._extract(prepared, audit, None),
-            hear=hear,
-        )
+        self._elsewhere: RunsElsewhere | None = None
+        if dispatch is not None:
+            self._elsewhere = RunsElsewhere(
+                dispatch,
+                promises=self._promises,
+                preparer=preparer,
+                workspaces=workspaces,
+                ended_runs=EndedRuns(workspaces, min_confidence=min_confidence),
+                record=self.record,
+                replay=lambda prepared, audit: self._extract(prepared, audit, None),
+                hear=hear,
+            )
         # What was promised, and is begun by nobody's request.
         self.takeover = Takeover(
             self,

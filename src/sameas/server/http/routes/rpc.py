@@ -167,7 +167,7 @@ class Rpc:
     async def _cancel(self, payload: Any) -> AsyncIterator[bytes]:
         service, space = self._service, self._caller.space
         key = _run_key(payload.get("idempotencyKey") if isinstance(payload, dict) else None)
-        outcome = await service.cancel(space, key)
+        outcome: str = await service.cancel(space, key)
         if outcome == "elsewhere":
             outcome = "requested"
         yield b'"result","result":%s}' % _encode({"idempotencyKey": key, "outcome": outcome})
