@@ -336,7 +336,7 @@ class Service:
                     record=self._record,
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
-                self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
+                self.mirrors = JournalMirrors(journal_folders(settings.home), reader, dispatch=self.dispatch)
         most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
         of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")
@@ -427,7 +427,6 @@ class Service:
     def _hear_end(self, space: str, key: str) -> None:
         assert self.dispatch is not None
         self.dispatch.hear_end(space, key)
-        self.mirrors.hear_end(space, key)
 
     async def _shut(self) -> None:
         if self.dispatch is not None:

@@ -109,9 +109,7 @@ class Dispatch:
         """
         heard = asyncio.Event()
         # Before it is sent: a worker may be done at once.
-        self._ends[space, key].add(heard)
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+        self.watch(space, key, heard)
         try:
             self.post(space, key, priority=priority)
             while True:
@@ -126,10 +124,20 @@ class Dispatch:
                 except SameasError as trouble:
                     _LOG.warning("whether the run %s has ended cannot be told yet: %s", key, trouble)
         finally:
-            events = self._ends[space, key]
-            events.discard(heard)
-            if not events:
-                del self._ends[space, key]
+            self.leave(space, key, heard)
+
+    def watch(self, space: str, key: str, wanted: asyncio.Event) -> None:
+        """Set an event when a run may have ended, until `leave`."""
+        self._ends[space, key].add(wanted)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    def leave(self, space: str, key: str, wanted: asyncio.Event) -> None:
+        """Somebody waits no longer."""
+        events = self._ends[space, key]
+        events.discard(wanted)
+        if not events:
+            del self._ends[space, key]
 
     def hear_end(self, space: str, key: str) -> None:
         """A notice says that a run has ended."""
