@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sameas.collections import Collections, Source, local_caller, open_tables, text_digest
+from sameas.collections.names import hashed
 from sameas.extraction.graph.model import Entity, Evidence, Relation
 from sameas.extraction.runs.view import RunView, run_page
 from sameas.ontology.load import load_ontology
@@ -244,6 +245,12 @@ def _copy(rows, *, times):
             [{"copy": copy} for copy in range(1, times + 1)],
         )
         rows.execute("DROP TABLE temp.first")
+    # Under which a name is looked up.
+    rows.create_function("name_hash", 2, lambda family, name: hashed("name", family, name))
+    rows.execute(
+        "INSERT OR IGNORE INTO sameas_collection_keys"
+        " SELECT collection, name_hash(family, name_key), id FROM sameas_collection_atoms"
+    )
     counts = ", ".join(f"{name} = {name} * {times + 1}" for name in ("next_id", "documents", "entities", "claims"))
     rows.execute(f"UPDATE sameas_collections SET {counts}")
     rows.execute("COMMIT")
