@@ -285,8 +285,9 @@ def test_a_collection_of_100_000_entities_is_shown_a_part_at_a_time(browser, cro
     (collection,) = crowd.client.get("/api/v1/collections").json()["collections"]
     assert collection["entities"] == MANY
     with open_page(browser, f"{crowd.url}/#/collections/{collection['id']}/graph") as page:
+        page.set_default_timeout(4 * WITHIN_MS)
         things = page.locator(".things li")
-        expect(page.get_by_text("of 100,000 entities")).to_be_visible()
+        page.get_by_text("of 100,000 entities").wait_for()
         begun = things.count()
         assert 0 < begun <= 200
         page.locator(".canvas[data-settled]").wait_for()
@@ -298,9 +299,9 @@ def test_a_collection_of_100_000_entities_is_shown_a_part_at_a_time(browser, cro
         things.get_by_role("button", name="Zed77 Name0", exact=True).click()
         page.wait_for_function("before => document.querySelectorAll('.things li').length > before", arg=before)
         assert things.count() <= before + 41
-        expect(page.get_by_text("further relations on its own page.")).to_be_visible()
+        page.get_by_text("further relations on its own page.").wait_for()
         drawn = page.evaluate("() => document.querySelector('.canvas').chart.graphData().nodes.length")
         assert drawn == things.count()
         page.get_by_role("link", name="All relations").click()
-        expect(page.get_by_role("heading", name="Zed77 Name0").first).to_be_visible()
-        expect(page.get_by_role("heading", name="Relations that lead to it 999")).to_be_visible()
+        page.get_by_role("heading", name="Zed77 Name0").first.wait_for()
+        page.get_by_role("heading", name="Relations that lead to it 999").wait_for()
