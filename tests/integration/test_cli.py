@@ -559,6 +559,15 @@ def test_runs_are_listed_shown_and_removed(extract, sameas):
     assert "replayed" not in extract("a.txt").stderr
 
 
+def test_a_shown_run_says_how_sure_each_relation_is_and_how_many_are_left_out_of_answers(extract, sameas):
+    answer = json.loads(extract("a.txt", "--json", "--min-confidence", "0").stdout)
+    shown = sameas("runs", "show", answer["idempotencyKey"])
+    assert f"{answer['relations'][0]['confidence']:.2f}" in shown.stdout
+    assert "leaves" not in shown.stderr
+    shown = sameas("runs", "show", answer["idempotencyKey"], SAMEAS_MIN_CONFIDENCE="1")
+    assert f"`extract` leaves {len(answer['relations'])} of these out, below confidence 1" in shown.stderr
+
+
 def test_events_of_a_run_are_its_journal(extract, sameas):
     key = json.loads(extract("a.txt", "--json").stdout)["idempotencyKey"]
     events = [json.loads(line) for line in sameas("runs", "events", key).stdout.splitlines()]
@@ -819,6 +828,7 @@ def test_the_demo_shows_graph_replay_and_edit(tmp_path):
     )
     assert time.monotonic() - began < 60
     assert "founder         Jürgen Möller" in done.stdout
+    assert "the chief executive of Nordlicht Speicher is Hélène Aubert" in done.stdout
     assert "replayed, nothing was extracted" in done.stdout
     assert "1 of 4 chunks redone, 3 reused" in done.stdout
     assert "+ nordlicht-speicher employees 655" in done.stdout

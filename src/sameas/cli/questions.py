@@ -267,7 +267,7 @@ async def open_supervisor(options: ModelOptions, settings: Settings) -> AsyncIte
         raise CliError(f"--max-cost needs a price, and that of {model.name} is not known", todo="Give --max-tokens")
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
-        memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=10.0, patience=5.0)}), settings.tenant)
+        memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=10.0, hand_in_for=5.0)}), settings.tenant)
         limiters = AccountLimiters(partial(limits_of, options), backend=store.backend)
         budget = TokenBudgetService(
             options.max_tokens or 4 * TOKENS_PER_CHUNK,

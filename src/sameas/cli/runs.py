@@ -17,6 +17,7 @@ from sameas.cli.formats import ENDINGS, Format, format_for
 from sameas.cli.registry import find_ontology, ontology_id
 from sameas.cli.service import open_service
 from sameas.cli.tables import print_table, short_key
+from sameas.extraction.extractors.confidence import least_confidence
 from sameas.extraction.outputs.context import local_name
 from sameas.extraction.runs.library import Run
 from sameas.extraction.runs.service import ExtractionService
@@ -187,10 +188,15 @@ def _print_run(run: Run) -> None:
             if relation.value is None
             else f"{relation.value.value} {relation.value.unit}".strip(),
             relation.status,
+            f"{relation.confidence:.2f}",
         ]
         for relation in graph.relations
     ]
-    print_table(("subject", "property", "object", "status"), rows, to=sys.stdout)
+    print_table(("subject", "property", "object", "status", "confidence"), rows, to=sys.stdout)
+    least = least_confidence(metadata.extractor.name, load_settings().min_confidence)
+    doubtful = sum(relation.confidence < least for relation in graph.relations)
+    if doubtful:
+        print(f"note: `extract` leaves {doubtful} of these out, below confidence {least:g}", file=sys.stderr)
 
 
 def _ontology_id(named: str) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sameas.cli.collection_documents import Reading, fill
@@ -261,9 +260,7 @@ class OpenCollection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

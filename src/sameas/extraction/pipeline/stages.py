@@ -19,7 +19,7 @@ from sameas.extraction.graph.guard import Guard
 from sameas.extraction.graph.model import Claim, Evidence, Graph, Mention, Rejection
 from sameas.extraction.graph.resolution import Resolution, resolve
 from sameas.extraction.graph.scratch import Seen
-from sameas.extraction.outputs import OutputContext, OutputFormat, SpooledOutputs, write_graph
+from sameas.extraction.outputs import OutputContext, OutputFormat, OutputSpool, write_graph
 from sameas.extraction.pipeline.chunkwise import StageIdentity
 from sameas.extraction.pipeline.spools import ChunkSpool, ResultSpool
 from sameas.extraction.text.chunking import Chunk, ChunkSettings, iter_chunks
@@ -357,8 +357,8 @@ class SerializationStage:
         self._context = context
         self._formats = formats
 
-    def run(self, graph: Graph) -> SpooledOutputs:
-        outputs = SpooledOutputs()
+    def run(self, graph: Graph) -> OutputSpool:
+        outputs = OutputSpool()
         for name in self._formats:
             write_graph(graph, outputs.add(name), to=name, context=self._context)
         return outputs

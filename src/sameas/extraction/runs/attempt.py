@@ -174,7 +174,7 @@ class RunAttempt:
                 )
                 self._write()
             case TimeoutWarning(limit="hard"):
-                message = f"{event.stage} took longer than {event.timeout_ms} ms"
+                message = f"{event.stage.replace('_', ' ')} took longer than {event.timeout_ms / 1000:g} s"
                 self._went_wrong("timeout", message, stage=event.stage, chunkIndex=event.chunk_index)
             case ErrorRecoverable(error=error):
                 kind: ErrorType = "validation_error" if error.code == DAMAGED_RUN else "llm_error"
