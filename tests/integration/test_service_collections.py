@@ -175,6 +175,17 @@ def test_what_is_erased_is_gone_with_the_runs_that_named_it(service, client, pre
         assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
 
 
+def test_a_text_that_names_what_was_erased_leaves_no_run_behind(service, client, press):
+    (anna,) = client.collections.find(press, "Anna Stone")
+    client.collections.erase(press, anna.id)
+    client.collections.add(press, {"c.txt": "Anna Stone works for Acme Ltd. Carla Poe works for Acme Ltd."})
+    assert client.collections.wait(press, within=30).waiting == 0
+    assert client.collections.find(press, "Anna Stone") == ()
+    assert [one.name for one in client.collections.find(press, "Carla Poe")] == ["Carla Poe"]
+    runs = service.app.service.settings.home
+    assert [file for file in runs.rglob("text.txt") if b"Carla Poe" in file.read_bytes()] == []
+
+
 def test_the_runs_are_gone_before_the_collection_forgets_which_they_were(service, client, press):
     (anna,) = client.collections.find(press, "Anna Stone")
     runs = [one.run for one in client.collections.documents(press)]

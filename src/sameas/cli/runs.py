@@ -13,7 +13,7 @@ import typer
 
 from sameas.cli.delivery import render, save
 from sameas.cli.errors import CliError
-from sameas.cli.formats import Format
+from sameas.cli.formats import ENDINGS, Format, format_for
 from sameas.cli.registry import find_ontology, ontology_id
 from sameas.cli.service import open_service
 from sameas.cli.tables import print_table, short_key
@@ -74,17 +74,19 @@ def show(
     key: Key,
     *,
     format_: Annotated[
-        Format | None, typer.Option("--format", "-f", help="Print the graph in this format instead.")
+        Format | None,
+        typer.Option("--format", "-f", help="Print the graph in this format; --out alone says it, too."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The metadata as JSON.")] = False,
 ) -> None:
     """A run's metadata and what it found, or its graph in any format."""
+    chosen = format_ if out is None or json else format_for(out, format_, endings=ENDINGS, default="turtle")
 
     def work(service: ExtractionService) -> bytes | None:
         run = _find(service, key)
-        if format_ is not None:
-            return render(service, run, format_)
+        if chosen is not None:
+            return render(service, run, chosen)
         if json:
             return run.metadata.to_json()
         _print_run(run)

@@ -408,6 +408,7 @@ class Service:
             self.collections,
             runner=self.runner,
             workspaces=self.workspaces,
+            deletion=self.deletion,
             at_once=settings.max_runs,
             min_confidence=settings.min_confidence,
         )

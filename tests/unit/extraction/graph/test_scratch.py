@@ -50,6 +50,10 @@ def test_a_thing_is_new_once() -> None:
     seen = Seen()
     things = [("a", 1), ("a", 2), ("a", 1), ("a1",), ("a", "1")]
     assert [seen.is_new(*thing) for thing in things] == [True, True, False, True, True]
+    many = [(number % 300,) for number in range(700)]
+    asked = [("a", 1), ("b",), ("b",), *many]
+    assert seen.new_of(asked) == [False, True, False, *[True] * 300, *[False] * 400]
+    assert seen.new_of([]) == []
 
 
 @pytest.mark.parametrize("in_memory", [0, 100, 1_000_000])
