@@ -265,7 +265,7 @@ class Embedded:
 
     def everything(self) -> dict[str, list[Any]]:
         """All nodes with what they say, and all relationships, in an order of their own."""
-        found = {"labels": sorted(self.labels & {(row[0], label) for row in self.rows("MATCH (n:Entity) RETURN n.iri")
+        found: dict[str, list[Any]] = {"labels": sorted(self.labels & {(row[0], label) for row in self.rows("MATCH (n:Entity) RETURN n.iri")
                                                  for label in {label for _, label in self.labels}})}  # fmt: skip
         for table, key in _TABLES.items():
             nodes = self.connection.execute(f"MATCH (n:`{table}`) RETURN n").get_all()

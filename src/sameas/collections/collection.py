@@ -196,8 +196,8 @@ class Collection:
             # What changes nothing was not read anew either: whoever has a copy of the collection is told of no change.
             read_at = now if touched or row is None else row[8]
             self._put_source(session, source, status=status, document=document, now=read_at)
-            is_left = before not in (None, document) and (found is None or before != found[0])
-            removed = self._drop_if_nameless(change, before) if is_left else []
+            is_left = before != document and (found is None or before != found[0])
+            removed = self._drop_if_nameless(change, before) if before is not None and is_left else []
             if renamed:
                 change.note_document(document)
             revision = change.finish() if touched else change.revision
