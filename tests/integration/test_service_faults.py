@@ -19,6 +19,7 @@ from sameas.server.tenants.ontologies import Ontologies
 from tests.servers.full_disk import small_disk
 from tests.servers.program import program_or_skip
 from tests.servers.redis import RedisServer
+from tests.storm.store_away import HOWS, store_away
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, TURTLE, WITHIN, Hold, read_events, running, with_company
 from tests.unit.server.test_ontologies import CHANGED
 
@@ -182,6 +183,14 @@ def test_what_was_accepted_is_finished_when_the_store_is_back(tmp_path, headers)
         _until(lambda: states() == ["done"] * ACCEPTED)
         assert [service.client.get(place).json()["status"] for place in places] == ["complete"] * ACCEPTED
         _until(lambda: not list((tmp_path / "requests").glob("*/*.json")))
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_runs_that_ask_a_model_end_once_when_the_store_was_away_under_them(tmp_path, kind, how):
+    with program_or_skip():
+        report = store_away(tmp_path, kind=kind, how=how, seconds=4.0, runs=12)
+    assert report.is_clean, report
 
 
 def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch, caplog):
