@@ -65,7 +65,9 @@ class AwayReport:
         )
 
 
-def store_away(home: Path, *, kind: Kind, how: How, seconds: float, runs: int = 32, within: float = 120.0) -> AwayReport:
+def store_away(
+    home: Path, *, kind: Kind, how: How, seconds: float, runs: int = 32, within: float = 120.0
+) -> AwayReport:
     """Accept so many runs, have the store away for so long, and wait for their ends."""
     report = AwayReport()
     with ExitStack() as stack:

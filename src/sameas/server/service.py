@@ -60,7 +60,7 @@ from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory, W
 from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
 from sameas.server.tenants.ontologies import Ontologies
 from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
-from sameas.settings import Settings
+from sameas.settings import Settings, make_home, naming
 from sameas.tenancy.authenticator import Authenticator
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ _IN_MEMORY = "memory"
 _RESTART = 1012
 # Seconds, about, between two removals of expired records.
 PRUNE_EVERY = 600.0
+_CORRECT = "Correct it; `sameas doctor` tries what is set"
 _LOG = logging.getLogger("sameas.server")
 
 
@@ -125,7 +126,7 @@ class Service:
         """Open everything, unless it is open."""
         if self._serving is not None:
             return
-        self.settings.home.mkdir(parents=True, exist_ok=True)
+        make_home(self.settings)
         self._serving = asyncio.get_running_loop()
         self._audit = AuditLog(self.settings.home / "audit.jsonl")
         self._background_loop.start()
@@ -290,12 +291,15 @@ class Service:
 
     async def _open(self) -> None:
         settings, options = self.settings, self._options
-        self.store: AsyncStore = open_async_store(settings.store_url)
-        self.counts = await asyncio.to_thread(HourlyCounts, settings.counts_url)
+        with naming("STORE", todo=_CORRECT):
+            self.store: AsyncStore = open_async_store(settings.store_url)
+        with naming("DATABASE", todo=_CORRECT):
+            self.counts = await asyncio.to_thread(HourlyCounts, settings.counts_url)
         observers = (*options.observers, self.counts)
         self.engine = AsyncEngine(self.store, observers=observers)
         plain = AsyncEngine(self.store)
-        objects = open_objects(settings.objects) if settings.objects else None
+        with naming("OBJECTS", todo=_CORRECT):
+            objects = open_objects(settings.objects) if settings.objects else None
         live = open_live_events(settings)
         self._audit.objects = objects
         if urlsplit(settings.store_url).scheme != _IN_MEMORY:
@@ -331,9 +335,8 @@ class Service:
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
                 self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
-        most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
-        self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
-        of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")
+        self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=settings.most_cost_of_day)
+        of_request = settings.most_cost_of_request or Decimal("Infinity")
         preparing = Preparing(
             self.workspaces,
             ontologies=self.ontologies,
@@ -370,6 +373,7 @@ class Service:
             body_memory=self.body_memory,
             accounts=self.accounts,
             request_limit=Spent(settings.request_tokens, of_request),
+            without_price=self._models.without_price,
             rollout=self.rollout,
             min_confidence=settings.min_confidence,
             observe=self.observe,

@@ -79,6 +79,7 @@ class Runner:
         body_memory: BodyMemory,
         accounts: DayAccounts,
         request_limit: Spent,
+        without_price: Collection[str] = (),
         rollout: Rollout,
         min_confidence: float | None = None,
         observe: Callable[[Event], None] = lambda _: None,
@@ -104,6 +105,7 @@ class Runner:
             request_limit=request_limit,
             chunks_per_task=0 if dispatch is None else chunks_per_task,
             estimate=preparer.estimate,
+            without_price=without_price,
         )
         # What was promised, and is begun by nobody's request.
         self.takeover = Takeover(
