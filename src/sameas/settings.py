@@ -21,7 +21,7 @@ import msgspec
 
 from sameas.identity.errors import SameasError
 from sameas.once.errors import StoreMisconfigured
-from sameas.settings_rules import AUTH, SINGLE, STAGES, fault, read_timeouts, wanted
+from sameas.settings_rules import fault, read_timeouts, wanted
 
 if TYPE_CHECKING:
     from sameas.once.rollout import Rollout

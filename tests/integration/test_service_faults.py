@@ -9,7 +9,7 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
-from sameas.server import bodies, serving
+from sameas.server import bodies, reserve, serving
 from sameas.server import service as service_module
 from sameas.server.notices import Notices
 from sameas.server.runs.pending_runs import PendingRun, PendingRuns
@@ -137,6 +137,33 @@ def test_a_disk_that_is_really_full_refuses_new_work_and_gives_replays(tmp_path)
         assert (again.status_code, again.headers["x-idempotency-replayed"]) == (200, "true")
         disk.make_room()
         assert extract(service, new, **{"Idempotency-Key": "new"}).status_code == 200
+
+
+def test_runs_are_deleted_from_a_disk_that_is_really_full(tmp_path):
+    texts = [f"Zyxwvut{number} Stone works for Acme Ltd." for number in range(4)]
+    with small_disk(tmp_path, size=64 << 20) as disk, running(with_company(tmp_path)) as service:
+        keys = [
+            extract(service, {**REQUEST, "text": text}, **{"Idempotency-Key": f"k{number}"}).json()["idempotencyKey"]
+            for number, text in enumerate(texts)
+        ]
+        _until(lambda: (tmp_path / ".reserve").stat().st_size == reserve.SIZE)
+        for number, key in enumerate(keys):
+            # What the one before has freed is taken, too.
+            disk.fill()
+            deleted = service.client.delete(f"/api/v1/runs/{key}")
+            assert deleted.status_code == 204, deleted.text
+            again = extract(service, {**REQUEST, "text": texts[number]}, **{"Idempotency-Key": f"k{number}"})
+            assert (again.status_code, again.json()["type"]) == (410, "urn:sameas:problem:result-deleted")
+            assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
+        disk.fill()
+        refused = extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."})
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")
+        cleared = service.client.post("/api/v1/cache/clear", json={"reason": "the disk is full"})
+        assert cleared.status_code == 200, cleared.text
+        lines = (tmp_path / "audit.jsonl").read_text().splitlines()
+        assert [json.loads(line)["event"] for line in lines] == ["run-removed"] * 4 + ["cache-cleared"]
+        disk.make_room()
+        assert extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."}).status_code == 200
 
 
 def test_a_run_that_waits_for_its_turn_is_shown_as_pending(tmp_path):

@@ -17,7 +17,8 @@ import typer
 
 from sameas.cli.errors import ExitCode, explain
 from sameas.cli.tables import print_table
-from sameas.settings import SINGLE, Settings, hide_password, load_settings
+from sameas.settings import Settings, hide_password, load_settings
+from sameas.settings_rules import SINGLE
 
 Verdict = Literal["ok", "warning", "failed"]
 _SCOPE = "sameas.doctor"

@@ -53,7 +53,8 @@ from sameas.server.problems import Problem, problem_of
 from sameas.server.runs.preparation import ModelExtractors
 from sameas.server.service import Service, ServiceOptions
 from sameas.server.tenants.access import OPERATOR, CaseDirectory
-from sameas.settings import SINGLE, Settings, SettingsError, api_key_secret, make_home, naming
+from sameas.settings import Settings, SettingsError, api_key_secret, make_home, naming
+from sameas.settings_rules import SINGLE
 from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator, SingleTenant
 from sameas.tenancy.directory import ADMIN_ROLE
 
@@ -234,7 +235,11 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[A
                 body = await read_body(
                     request.scope, request.receive, at_most=service.settings.max_body, body_memory=service.body_memory
                 )
-            return await route.handle(Asked(service, caller, request, body))  # type: ignore[arg-type]
+            asked = Asked(service, caller, request, body)  # type: ignore[arg-type]
+            if route.deletes or route.method == "DELETE":
+                async with service.reserve.lent():
+                    return await route.handle(asked)
+            return await route.handle(asked)
         except ClientGone:
             raise
         except Exception as error:

@@ -37,6 +37,7 @@ from sameas.server.leftovers import journal_folders, keep_swept
 from sameas.server.logs import AuditLog
 from sameas.server.metrics import ClusterMetrics, ModelMetrics
 from sameas.server.notices import Notices
+from sameas.server.reserve import DiskReserve
 from sameas.server.runs.answers import Answers, ClientKeys
 from sameas.server.runs.background_loop import BackgroundLoop
 from sameas.server.runs.chunk_tasks import Helpers
@@ -105,6 +106,7 @@ class Service:
         self.body_memory = BodyMemory(settings.max_bodies, of_one=None if options.single_tenant else settings.max_body)
         self.admissions = Admissions(self.access, self.web_sessions, per_tenant=settings.max_streams)
         self.requests = Requests(settings.max_requests, divided=not options.single_tenant)
+        self.reserve = DiskReserve(settings.home)
         self.slow_work = SlowWork("slow-work", divided=not options.single_tenant)
         self.registry = options.registry
         self._models = options.models if isinstance(options.models, Models) else Models(settings)
@@ -417,6 +419,7 @@ class Service:
             self.later(self._long_work.start_models())
         self.later(keep_pruned(self.engine, every=PRUNE_EVERY, archive=settings.archive_path))
         self.later(keep_swept(settings.home))
+        self.later(self.reserve.keep())
         if not options.is_worker:
             self.collection_work.start()
         self.later(keep_flushed(self.counts))
