@@ -1,7 +1,7 @@
 """What each setting may be, as tables: a value that can never work is refused before anything is opened.
 
-Rule: a refusal names the setting, says what is wanted and shows what was found, never a password. What only opening shows
-(a file, a server, a name that nobody has) is refused by who opens it, with the same three.
+Rule: a refusal names the setting, says what is wanted and shows what was found, never a password. What only opening
+shows (a file, a server, a name that nobody has) is refused by who opens it, with the same three.
 """
 
 from __future__ import annotations

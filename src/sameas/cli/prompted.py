@@ -28,7 +28,7 @@ from sameas.llm.budget import SpendingLimit
 from sameas.llm.limiter import AccountLimiters, usual_limits
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import SCOPE, CallMemo
-from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Model, Openable, Reply, open_model
+from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Bounding, Model, Openable, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout, timeouts_for
 from sameas.once.async_engine import AsyncEngine
@@ -102,6 +102,10 @@ class DeferredModel:
 
     def count_tokens(self, text: str) -> int:
         return self._opened().count_tokens(text)
+
+    def most_tokens(self, text: str) -> int:
+        opened = self._opened()
+        return opened.most_tokens(text) if isinstance(opened, Bounding) else opened.count_tokens(text)
 
     async def open(self) -> None:
         model = await asyncio.to_thread(self._opened)

@@ -78,6 +78,9 @@ class AdaptedModel:
     def count_tokens(self, text: str) -> int:
         return self._counter.count(text)
 
+    def most_tokens(self, text: str) -> int:
+        return self._counter.most(text)
+
     async def ask(self, ask: Ask) -> Reply:
         outcome = await self._attempt(ask)
         while isinstance(outcome, ModelError) and (part := self._refused_by(outcome)):

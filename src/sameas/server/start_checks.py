@@ -19,9 +19,9 @@ def check_start(settings: Settings, *, asks_models: bool = True) -> None:
     """Refuse settings that cannot work on this machine; a server whose workers are elsewhere asks no models itself."""
     models = Models(settings)
     for name, variable in models.without_key:
-        said = f"{name} answers nobody without a key, and none is set; set {variable}, or take the model out of {PREFIX}MODELS"
+        said = f"{name} answers nobody without a key, and none is set; set {variable}"
         if asks_models:
-            raise SettingsError(f"{PREFIX}MODELS: {said}")
+            raise SettingsError(f"{PREFIX}MODELS: {said}, or take the model out")
         _LOG.warning("%s where the workers are", said)
     for name in models.without_price:
         _LOG.warning(

@@ -2,8 +2,9 @@
 
 Rule: a request can only name a model that the deployment lists in `SAMEAS_MODELS`; no address from outside is ever
 called. One limiter for each account, whoever asks, shared by all servers on one Redis; answers are remembered for each
-tenant apart. A run may spend what was set aside for it, `ALLOWED`, and a request's own limit at most. Where somebody set a limit
-in money, every model has a price that is known; the limits that hold by default leave a model without one to its tokens.
+tenant apart. A run may spend what was set aside for it, `ALLOWED`, and a request's own limit at most. Where somebody
+set a limit in money, every model has a price that is known; the limits that hold by default leave a model without one
+to its tokens.
 """
 
 from __future__ import annotations
