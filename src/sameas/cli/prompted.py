@@ -28,6 +28,7 @@ from sameas.llm.budget import SpendingLimit
 from sameas.llm.limiter import AccountLimiters, usual_limits
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import SCOPE, CallMemo
+from sameas.llm.efforts import EffortRefusedError, check_effort, usual_effort
 from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Bounding, Model, Openable, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout, timeouts_for
@@ -160,6 +161,7 @@ async def open_model_path(
 
     A command that opens several gives all of them its limiters, and its money in place of a limit for each.
     """
+    prompts = _prompt_settings(options, shots)
     batches = None
     if options.batch:
         batches = Batches(settings.cache / "batches", on_note=lambda text: print(f"sameas: {text}", file=sys.stderr))
@@ -204,7 +206,7 @@ async def open_model_path(
             OntologyIndex(ontology),
             model,
             control=control,
-            settings=_prompt_settings(options, shots),
+            settings=prompts,
             examples=examples,
             grounding_model=second,
         )
@@ -233,11 +235,18 @@ async def _wait_for(lingering: LingeringCalls) -> None:
 
 
 def _prompt_settings(options: ModelOptions, shots: int | None) -> PromptSettings:
+    first = parse_address(options.model)
+    try:
+        for model in (options.model, options.grounding_model):
+            if options.effort is not None and model is not None:
+                check_effort(parse_address(model), options.effort)
+    except EffortRefusedError as error:
+        raise CliError(f"--effort: {error}", code=ExitCode.USAGE) from error
     settings = PromptSettings(
         mode=options.mode,
         samples=options.samples or 1,
         ask_confidence=options.ask_confidence,
-        effort=options.effort,
+        effort=options.effort or usual_effort(first),
     )
     return settings if shots is None else msgspec.structs.replace(settings, examples=shots)
 

@@ -21,6 +21,7 @@ from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.llm.account import RateLimits
 from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
+from sameas.llm.efforts import ROOM_FOR_THOUGHTS, usual_effort
 from sameas.llm.limiter import AccountLimiters, CentralRateLimiterService
 from sameas.llm.models import DEFAULT_TIMEOUT, Model
 from sameas.llm.prices import Price, load_prices
@@ -134,8 +135,11 @@ class Models:
             raise Problem(422, "no-batches", f"{parsed.name} takes no batches; leave batch out")
         seconds = BATCH_TIMEOUT if batch else params.timeout
         model = self._open(address, seconds or DEFAULT_TIMEOUT, batch=batch)
-        usual = PromptSettings(mode=params.mode or PromptSettings().mode)
-        most = params.max_tokens or usual.max_output_tokens
+        effort = usual_effort(parsed)
+        usual = PromptSettings(mode=params.mode or PromptSettings().mode, effort=effort)
+        # What a request allows is for the reply.
+        thoughts = 0 if effort is None else ROOM_FOR_THOUGHTS[effort]
+        most = params.max_tokens + thoughts if params.max_tokens else usual.max_output_tokens
         memo = AsyncEngine(wish.engine.store, policies={SCOPE: Policy(lease=_CALL_LEASE)})
         return ModelExtractor(
             OntologyIndex(wish.ontology),
@@ -150,6 +154,7 @@ class Models:
             ),
             settings=PromptSettings(
                 mode=usual.mode,
+                effort=effort,
                 samples=params.samples or usual.samples,
                 temperature=params.temperature or usual.temperature,
                 max_output_tokens=most,
