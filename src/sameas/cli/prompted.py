@@ -25,10 +25,10 @@ from sameas.llm.account import RateLimits
 from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
 from sameas.llm.batches import Batches
 from sameas.llm.budget import SpendingLimit
+from sameas.llm.efforts import EffortRefusedError, check_effort, usual_effort
 from sameas.llm.limiter import AccountLimiters, usual_limits
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import SCOPE, CallMemo
-from sameas.llm.efforts import EffortRefusedError, check_effort, usual_effort
 from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Bounding, Model, Openable, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout, timeouts_for

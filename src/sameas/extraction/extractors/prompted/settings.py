@@ -10,7 +10,7 @@ from sameas.llm.models import Effort
 ExtractionMode: TypeAlias = Literal["two-stage", "joint"]
 
 # What counts as asserted (assertion.py) decides what is in the graph.
-ASSERTION_VERSION = 4
+ASSERTION_VERSION = 5
 
 
 class PromptSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
