@@ -270,9 +270,7 @@ class ModelEstimate(msgspec.Struct, frozen=True, kw_only=True):
     most_cost: Decimal | None
 
 
-async def model_estimate(
-    extractor: Extractor, ontology: Ontology, text: str, *, settings: PipelineSettings
-) -> ModelEstimate | None:
+async def model_estimate(extractor: Extractor, text: str, *, settings: PipelineSettings) -> ModelEstimate | None:
     """What a model would be asked about a text; None where the extractor asks none."""
     if not extractor.name.startswith("model:"):
         return None
@@ -281,7 +279,7 @@ async def model_estimate(
 
     if not isinstance(extractor, ModelExtractor):
         return None
-    found = await Estimator(OntologyIndex(ontology), extractor, settings=settings, memo=extractor.memo).estimate(text)
+    found = await Estimator(extractor.index, extractor, settings=settings, memo=extractor.memo).estimate(text)
     total = found.total
     return ModelEstimate(
         chunks=found.chunks,
