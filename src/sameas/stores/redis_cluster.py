@@ -27,16 +27,16 @@ from sameas.stores.redis_health import QUESTIONS, refuse
 _BROKEN = (RedisError, RedisClusterException, OSError)
 
 
+def _settings(timeout: float, at_most: int) -> dict[str, Any]:
+    return {"socket_timeout": timeout, "socket_connect_timeout": timeout, "max_connections": at_most}
+
+
 class ClusterLink:
     """A cluster, for threads."""
 
     def __init__(self, url: str, *, timeout: float, at_most: int, strict: bool) -> None:
         self._url = url
-        self._settings = {
-            "socket_timeout": timeout,
-            "socket_connect_timeout": timeout,
-            "max_connections": at_most,
-        }
+        self._settings = _settings(timeout, at_most)
         self._unchecked = strict
         self._closed = False
         self._client: Any = None
@@ -132,11 +132,7 @@ class AsyncClusterLink:
 
     def __init__(self, url: str, *, timeout: float, at_most: int) -> None:
         self._url = url
-        self._settings = {
-            "socket_timeout": timeout,
-            "socket_connect_timeout": timeout,
-            "max_connections": at_most,
-        }
+        self._settings = _settings(timeout, at_most)
         self._closed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Any]] = WeakKeyDictionary()
         self._inherited: list[Any] = []
