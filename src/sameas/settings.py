@@ -33,6 +33,7 @@ Source = Literal["environment", "file", "default"]
 DEFAULT_REQUEST_COST = 10.0
 DEFAULT_TENANT_COST = 100.0
 _LONGEST_SHOWN = 120
+_CORRECT = "Correct it; `sameas doctor` tries what is set"
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
 _NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY", f"{PREFIX}SERVICE_")
@@ -333,7 +334,7 @@ def _listed(prefix: str) -> str:
 
 
 @contextmanager
-def naming(name: str, *, todo: str) -> Iterator[None]:
+def naming(name: str, *, todo: str = _CORRECT) -> Iterator[None]:
     """Whoever opens what a setting names says which it was, where it cannot be opened, and what is to be done."""
     try:
         yield

@@ -85,7 +85,7 @@ def open_entry(settings: Settings, *, models: ModelExtractors | None = None) -> 
     from sameas.tenancy.directory import EnrolledAuthenticator, TenantDirectory, open_tables
 
     make_home(settings)
-    with naming("DATABASE", todo="Correct it; `sameas doctor` tries what is set"):
+    with naming("DATABASE"):
         database = open_tables(settings.tenants_url)
     schemes: dict[str, Authenticator] = {}
     if "jwt" in settings.auth:

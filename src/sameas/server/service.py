@@ -74,7 +74,6 @@ _IN_MEMORY = "memory"
 _RESTART = 1012
 # Seconds, about, between two removals of expired records.
 PRUNE_EVERY = 600.0
-_CORRECT = "Correct it; `sameas doctor` tries what is set"
 _LOG = logging.getLogger("sameas.server")
 
 
@@ -215,8 +214,7 @@ class Service:
         """Used and free places of a worker."""
         if not self._options.is_worker or self._serving is None:
             return None
-        used = self.runner.running
-        return used, max(0, self.settings.max_runs - used)
+        return (used := self.runner.running), max(0, self.settings.max_runs - used)
 
     def gauges(self) -> dict[str, float]:
         return {
@@ -300,14 +298,14 @@ class Service:
 
     async def _open(self) -> None:
         settings, options = self.settings, self._options
-        with naming("STORE", todo=_CORRECT):
+        with naming("STORE"):
             self.store: AsyncStore = open_async_store(settings.store_url)
-        with naming("DATABASE", todo=_CORRECT):
+        with naming("DATABASE"):
             self.counts = await asyncio.to_thread(HourlyCounts, settings.counts_url)
         observers = (*options.observers, self.counts)
         self.engine = AsyncEngine(self.store, observers=observers)
         plain = AsyncEngine(self.store)
-        with naming("OBJECTS", todo=_CORRECT):
+        with naming("OBJECTS"):
             objects = open_objects(settings.objects) if settings.objects else None
         live = open_live_events(settings)
         self._audit.objects = objects
@@ -344,7 +342,6 @@ class Service:
                 )
                 self.mirrors = JournalMirrors(journal_folders(settings.home), reader, dispatch=self.dispatch)
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=settings.most_cost_of_day)
-        of_request = settings.most_cost_of_request or Decimal("Infinity")
         preparing = Preparing(
             self.workspaces,
             ontologies=self.ontologies,
@@ -381,7 +378,7 @@ class Service:
             chunks_per_task=settings.chunks_per_task,
             body_memory=self.body_memory,
             accounts=self.accounts,
-            request_limit=Spent(settings.request_tokens, of_request),
+            request_limit=Spent(settings.request_tokens, settings.most_cost_of_request or Decimal("Infinity")),
             without_price=self._models.without_price,
             rollout=self.rollout,
             min_confidence=settings.min_confidence,
