@@ -25,7 +25,7 @@ from sameas.llm.account import RateLimits
 from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
 from sameas.llm.batches import Batches
 from sameas.llm.budget import SpendingLimit
-from sameas.llm.efforts import EffortRefusedError, check_effort, usual_effort
+from sameas.llm.efforts import check_effort, usual_effort
 from sameas.llm.limiter import AccountLimiters, usual_limits
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import SCOPE, CallMemo
@@ -161,7 +161,6 @@ async def open_model_path(
 
     A command that opens several gives all of them its limiters, and its money in place of a limit for each.
     """
-    prompts = _prompt_settings(options, shots)
     batches = None
     if options.batch:
         batches = Batches(settings.cache / "batches", on_note=lambda text: print(f"sameas: {text}", file=sys.stderr))
@@ -174,6 +173,7 @@ async def open_model_path(
     )
     model = deferred(options.model)
     second = None if options.grounding_model is None else deferred(options.grounding_model)
+    prompts = _prompt_settings(options, shots)
     if options.max_cost is not None:
         for one in (model, second):
             if one is not None and one.price is None:
@@ -242,7 +242,7 @@ def _prompt_settings(options: ModelOptions, shots: int | None) -> PromptSettings
         for model in (options.model, options.grounding_model):
             if options.effort is not None and model is not None:
                 check_effort(parse_address(model), options.effort)
-    except EffortRefusedError as error:
+    except ValueError as error:
         raise CliError(f"--effort: {error}", code=ExitCode.USAGE) from error
     settings = PromptSettings(
         mode=options.mode,

@@ -65,22 +65,18 @@ _TABLE: Mapping[Provider, Sequence[tuple[str, Thinking]]] = {
 }
 
 
-class EffortRefusedError(ValueError):
-    """A model does not take the effort that it was to be told."""
-
-
 def thinking_of(model: ModelAddress) -> Thinking:
     """What a model can be told about thinking."""
     return next(found for start, found in _TABLE[model.provider] if model.model.startswith(start))
 
 
 def check_effort(model: ModelAddress, effort: Effort) -> None:
-    """Raise `EffortRefusedError` for an effort that the model does not take."""
+    """Raise a ValueError for an effort that the model does not take."""
     efforts = thinking_of(model).efforts
     if not efforts:
-        raise EffortRefusedError(f"{model.name} does not think before it answers; leave the effort out")
+        raise ValueError(f"{model.name} does not think before it answers; leave the effort out")
     if effort not in efforts:
-        raise EffortRefusedError(f"{model.name} takes no effort {effort!r}; it takes {' or '.join(efforts)}")
+        raise ValueError(f"{model.name} takes no effort {effort!r}; it takes {' or '.join(efforts)}")
 
 
 def usual_effort(model: ModelAddress) -> Effort | None:
