@@ -10,13 +10,18 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from errno import EACCES
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from sameas.identity.errors import SameasError
+from sameas.once.errors import StoreMisconfigured
+from sameas.settings_rules import fault, read_timeouts, wanted
 
 if TYPE_CHECKING:
     from sameas.once.rollout import Rollout
@@ -24,20 +29,11 @@ if TYPE_CHECKING:
 FILE = "sameas.toml"
 PREFIX = "SAMEAS_"
 Source = Literal["environment", "file", "default"]
-SINGLE = "single-tenant"
-AUTH = (SINGLE, "jwt", "api-key")
-
-# Of the pipeline, in their order.
-STAGES = (
-    "chunking",
-    "property_scoping",
-    "entity_extraction",
-    "entity_resolution",
-    "relation_extraction",
-    "grounding",
-    "serialization",
-)
-_TIMEOUT = re.compile(r"(?P<stage>[a-z_]+)\s*=\s*(?P<soft>\d{1,6}(?:\.\d+)?)/(?P<hard>\d{1,6}(?:\.\d+)?)")
+# What a run, and the runs of a tenant in a day, may cost on models unless somebody says otherwise.
+DEFAULT_REQUEST_COST = 10.0
+DEFAULT_TENANT_COST = 100.0
+_LONGEST_SHOWN = 120
+_CORRECT = "Correct it; `sameas doctor` tries what is set"
 _SECRET = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
 # Set for the tests of this project and for other programs; not a setting.
 _NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}API_KEY", f"{PREFIX}SERVICE_")
@@ -96,9 +92,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model_tokens_per_minute: int = 100_000
     model_concurrency: int = 5
     request_tokens: int = 5_000_000
-    request_cost: float = 0.0
+    request_cost: float | None = None
+    """In US dollars; None is `DEFAULT_REQUEST_COST`, for models whose price is known."""
     tenant_tokens_per_day: int = 50_000_000
-    tenant_cost_per_day: float = 0.0
+    tenant_cost_per_day: float | None = None
+    """In US dollars; None is `DEFAULT_TENANT_COST`, for models whose price is known."""
     stage_timeouts: str = ""
     deadline: float = 0.0
     result_ttl: float = 7 * 86_400.0
@@ -110,23 +108,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sources: Mapping[str, Source] = {}
 
     def __post_init__(self) -> None:
-        if not 1 <= self.concurrency <= 1000:
-            raise ValueError("concurrency must be from 1 to 1000")
-        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
-            raise ValueError("min_confidence must be from 0 to 1")
-        if self.store and "://" not in self.store:
-            raise ValueError("store must be a URL, such as sqlite:///sameas.db or redis://localhost:6379/0")
-        if self.database and "://" not in self.database:
-            raise ValueError("database must be a URL, such as sqlite:///sameas.db")
-        self._check_service()
-        self._check_cluster()
-
-    def _check_cluster(self) -> None:
-        for name, value in (("objects", self.objects), ("broker", self.broker), ("events", self.events)):
-            if value and "://" not in value:
-                raise ValueError(f"{name} must be a URL")
-        if self.events and not self.events.startswith(("redis://", "rediss://")):
-            raise ValueError("events must be a Redis, such as redis://localhost:6379/0")
+        for name in NAMES:
+            said = fault(name, getattr(self, name))
+            if said is not None:
+                raise ValueError(f"{name} must be {said}")
+        if self.max_bodies < self.max_body:
+            raise ValueError("max_bodies must be at least max_body: it is for all bodies together")
+        if min(self.result_ttl, self.key_ttl) < self.lease:
+            raise ValueError("result_ttl and key_ttl must not be shorter than lease")
+        if self.archive and self.store.partition("://")[0].startswith("redis"):
+            raise ValueError("archive needs a store that keeps what has expired until it is removed; Redis does not")
 
     def check_together(self) -> None:
         """Raise where settings do not fit each other that fit alone."""
@@ -144,55 +135,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Where live events go: what is set, or the store if that is Redis; empty if there is none."""
         return self.events or (self.store if self.store.startswith(("redis://", "rediss://")) else "")
 
-    def _check_service(self) -> None:
-        if not 0 <= self.port <= 65_535:
-            raise ValueError("port must be from 0 to 65535; 0 takes a free one")
-        if not 0 <= self.metrics_port <= 65_535:
-            raise ValueError("metrics_port must be from 0 to 65535; 0 shows no metrics of workers")
-        if not 0.1 <= self.lease <= 3_600 or not 0 <= self.grace <= 3_600:
-            raise ValueError("lease must be from 0.1 to 3600 seconds, and grace from 0 to 3600")
-        if self.max_bodies < self.max_body:
-            raise ValueError("max_bodies must be at least max_body: it is for all bodies together")
-        if self.max_body < 1_024 or min(self.max_requests, self.max_runs, self.max_streams) < 1:
-            raise ValueError("max_body must be at least 1024 bytes, max_requests, max_runs and max_streams at least 1")
-        if self.chunks_per_task < 0:
-            raise ValueError("chunks_per_task must not be negative; 0 divides no run")
-        if min(self.model_requests_per_minute, self.model_tokens_per_minute, self.model_concurrency) < 1:
-            raise ValueError("model_requests_per_minute, model_tokens_per_minute, model_concurrency must be at least 1")
-        if min(self.request_tokens, self.tenant_tokens_per_day) < 1:
-            raise ValueError("request_tokens and tenant_tokens_per_day must be at least 1")
-        if min(self.request_cost, self.tenant_cost_per_day, self.deadline) < 0:
-            raise ValueError("request_cost, tenant_cost_per_day and deadline must not be negative; 0 is no limit")
-        if min(self.result_ttl, self.key_ttl) < max(1, self.lease):
-            raise ValueError("result_ttl and key_ttl must be at least 1 second, and not shorter than lease")
-        if self.archive and self.store.partition("://")[0].startswith("redis"):
-            raise ValueError("archive needs a store that keeps what has expired until it is removed; Redis does not")
-        if not 0.1 <= self.query_seconds <= 3_600 or self.query_rows < 1:
-            raise ValueError("query_seconds must be from 0.1 to 3600, and query_rows at least 1")
-        if self.stage_timeouts:
-            self.timeouts()
-        if self.mode != "enforce":
-            self.rollout()
-        unknown = set(self.auth.split(",")) - set(AUTH)
-        if unknown or (SINGLE in self.auth and self.auth != SINGLE):
-            raise ValueError(f"auth must be {SINGLE}, jwt, api-key or jwt,api-key")
+    @property
+    def most_cost_of_request(self) -> Decimal | None:
+        """What a run may cost in US dollars; None where nobody limits it."""
+        return _dollars(self.request_cost, DEFAULT_REQUEST_COST)
+
+    @property
+    def most_cost_of_day(self) -> Decimal | None:
+        """What a tenant's runs of a day may cost in US dollars; None where nobody limits it."""
+        return _dollars(self.tenant_cost_per_day, DEFAULT_TENANT_COST)
+
+    @property
+    def needs_prices(self) -> bool:
+        """Whether somebody set a limit in money: then no model may be asked whose price is not known."""
+        return bool(self.request_cost or self.tenant_cost_per_day)
 
     def timeouts(self) -> dict[str, tuple[int, int]]:
         """The soft and hard limits of stages that were set, in milliseconds."""
-        found: dict[str, tuple[int, int]] = {}
-        for part in filter(None, (one.strip() for one in self.stage_timeouts.split(","))):
-            limits = _TIMEOUT.fullmatch(part)
-            if (
-                limits is None
-                or limits["stage"] not in STAGES
-                or not 0 < float(limits["soft"]) <= float(limits["hard"])
-            ):
-                raise ValueError(
-                    "stage_timeouts must be STAGE=SOFT/HARD in seconds, such as entity_extraction=45/60, separated by "
-                    f"commas; the stages are {', '.join(STAGES)}"
-                )
-            found[limits["stage"]] = (round(float(limits["soft"]) * 1000), round(float(limits["hard"]) * 1000))
-        return found
+        return read_timeouts(self.stage_timeouts) or {}
 
     def rollout(self) -> Rollout:
         """For which keys idempotency is in force."""
@@ -266,9 +226,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "model_tokens_per_minute": str(self.model_tokens_per_minute),
             "model_concurrency": str(self.model_concurrency),
             "request_tokens": str(self.request_tokens),
-            "request_cost": f"{self.request_cost:g} USD" if self.request_cost else "(no limit)",
+            "request_cost": _shown_dollars(self.request_cost, DEFAULT_REQUEST_COST),
             "tenant_tokens_per_day": str(self.tenant_tokens_per_day),
-            "tenant_cost_per_day": f"{self.tenant_cost_per_day:g} USD" if self.tenant_cost_per_day else "(no limit)",
+            "tenant_cost_per_day": _shown_dollars(self.tenant_cost_per_day, DEFAULT_TENANT_COST),
             "stage_timeouts": self.stage_timeouts or "(the usual ones)",
             "deadline": f"{self.deadline:g} s" if self.deadline else "(none)",
             "result_ttl": f"{self.result_ttl:g} s",
@@ -282,6 +242,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 NAMES = tuple(name for name in Settings.__struct_fields__ if name != "sources")
+_KINDS = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+
+
+def _dollars(given: float | None, usual: float) -> Decimal | None:
+    chosen = usual if given is None else given
+    return Decimal(str(chosen)) if chosen else None
+
+
+def _shown_dollars(given: float | None, usual: float) -> str:
+    if given is None:
+        return f"{usual:g} USD (models without a known price: tokens alone)"
+    return f"{given:g} USD" if given else "(no limit)"
 
 
 def load_settings(environment: Mapping[str, str] | None = None, *, folder: Path | None = None) -> Settings:
@@ -299,16 +271,21 @@ def load_settings(environment: Mapping[str, str] | None = None, *, folder: Path 
                 raise SettingsError(f"{variable} is not a setting: the settings are {_listed(PREFIX)}. Unset it")
             if text:
                 values[name], sources[name] = text, "environment"
+
+    def where(name: str) -> str:
+        return f"{PREFIX}{name.upper()}" if sources[name] == "environment" else f"{file}, {name}"
+
     for name, value in values.items():
-        where = f"{PREFIX}{name.upper()}" if sources[name] == "environment" else f"{file}, {name}"
-        _check(name, value, where=where)
+        _check(name, value, where=where(name))
     try:
         settings = _convert({**values, "sources": sources})
         settings.check_together()
         return settings
     except ValueError as error:
         # What fits alone and not together.
-        raise SettingsError(f"the settings do not fit together: {str(error).partition(' - at ')[0]}") from error
+        said = str(error).partition(" - at ")[0]
+        found = [f"{where(name)} is {_found(values[name])}" for name in re.findall(r"[a-z_]+", said) if name in values]
+        raise SettingsError(f"the settings do not fit together: {said}; {', '.join(dict.fromkeys(found))}") from error
 
 
 def _from_file(file: Path) -> dict[str, Any]:
@@ -331,20 +308,50 @@ def _convert(values: Mapping[str, Any]) -> Settings:
 
 def _path(kind: type, value: Any) -> Any:
     if kind is Path and isinstance(value, str):
-        return Path(value).expanduser()
+        try:
+            return Path(value).expanduser()
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
     raise ValueError(f"a {kind.__name__} is wanted")
 
 
 def _check(name: str, value: Any, *, where: str) -> None:
     try:
-        _convert({name: value})
-    except (msgspec.ValidationError, ValueError) as error:
-        said = str(error).partition(" - at ")[0]
-        raise SettingsError(f"{where}: {said}; it is {hide_password(str(value))!r}") from error
+        said = fault(name, msgspec.convert(value, _KINDS[name], strict=False, dec_hook=_path))
+    except msgspec.ValidationError:
+        said = wanted(name, _KINDS[name])
+    if said is not None:
+        raise SettingsError(f"{where}: {name} must be {said}; it is {_found(value)}")
+
+
+def _found(value: Any) -> str:
+    found = repr(hide_password(str(value)))
+    return found if len(found) <= _LONGEST_SHOWN else f"{found[:_LONGEST_SHOWN]}..."
 
 
 def _listed(prefix: str) -> str:
     return ", ".join(f"{prefix}{name.upper() if prefix else name}" for name in NAMES)
+
+
+@contextmanager
+def naming(name: str, *, todo: str = _CORRECT) -> Iterator[None]:
+    """Whoever opens what a setting names says which it was, where it cannot be opened, and what is to be done."""
+    try:
+        yield
+    except SettingsError:
+        raise
+    except (ValueError, StoreMisconfigured) as error:
+        raise SettingsError(f"{PREFIX}{name}: {hide_password(str(error)).rstrip('.')}. {todo}") from error
+    except OSError as error:
+        raise SettingsError(f"{PREFIX}{name}: {error.filename or 'it'}: {error.strerror or error}. {todo}") from error
+
+
+def make_home(settings: Settings) -> None:
+    """Make the folder in which everything lies that has no other place."""
+    with naming("HOME", todo="Name a folder that can be written to"):
+        settings.home.mkdir(parents=True, exist_ok=True)
+        if not os.access(settings.home, os.W_OK | os.X_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), str(settings.home))
 
 
 def api_key_for(provider: str, environment: Mapping[str, str] | None = None) -> str | None:

@@ -14,6 +14,7 @@ import pytest
 
 from sameas.llm.account import Ending, Granted, RateLimits, Wait
 from sameas.llm.redis_account import RedisAccount
+from sameas.once.errors import StoreError
 from sameas.stores.redis import RedisBackend, open_backend
 from tests.servers.model_script import Call, Step, held, says
 from tests.servers.model_server import ModelServer
@@ -238,6 +239,37 @@ async def test_a_redis_that_lost_its_memory_lets_nobody_through_for_a_window() -
         for one in (grant, second):
             await account.finish(one, ANSWERED)
         await close(backend)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("has_part", [True, False])
+async def test_the_slot_of_a_call_that_ended_while_redis_was_away_is_free_when_it_is_back(has_part: bool) -> None:
+    limits = RateLimits(requests_per_minute=10, tokens_per_minute=1_000, max_concurrent=2)
+    with RedisServer(appendonly="always") as redis:
+        here, there = open_backend(redis.url, timeout=1.0), open_backend(redis.url, timeout=1.0)
+        account = RedisAccount(here, limits, account="test")
+        other = RedisAccount(there, limits, account="test")
+        grants = [await account.admit(300), await account.admit(300)]
+        if not has_part:
+            account._set_parts(0, 0)
+        assert isinstance(await other.admit(1), Wait)
+        redis.kill()
+        for grant in grants:
+            assert isinstance(grant, Granted)
+            if account.is_alone:
+                await account.finish(grant, ANSWERED)
+            else:
+                with pytest.raises(StoreError):
+                    await account.finish(grant, Ending(verdict="failed", tokens=200, pause=60.0))
+        assert account.is_alone is has_part
+        redis.start()
+        assert account._telling is not None
+        await account._telling
+        # Told with what they used, and not after the lease of half a minute; a failure of then closes nothing now.
+        theirs = await other.admit(500)
+        assert isinstance(theirs, Granted)
+        await other.finish(theirs, ANSWERED)
+        await close(here, there)
 
 
 async def until(account: RedisAccount, *, alone: bool) -> None:

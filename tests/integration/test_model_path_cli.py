@@ -190,6 +190,17 @@ def test_an_estimate_of_several_documents_has_a_sum(extract: Extract, folder: Pa
     assert told.out.count("repairs and retries included") == 1
 
 
+def test_an_effort_that_a_model_does_not_take_is_refused_with_what_it_takes(extract: Extract) -> None:
+    for model, effort, said in (
+        ("openai:gpt-4.1", "low", "leave the effort out"),
+        ("openai:o3", "minimal", "it takes low"),
+    ):
+        refused = extract("--model", model, "--effort", effort)
+        assert (refused.code, refused.out) == (2, "")
+        assert f"--effort: {model}" in refused.err
+        assert said in refused.err
+
+
 def test_an_estimate_needs_no_key(extract: Extract, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     estimate = extract("--model", "openai:gpt-5-mini", "--estimate", "--json")

@@ -1,14 +1,16 @@
 """What providers keep of prompts, what that costs, and how long a model may think."""
 
 from decimal import Decimal
+from typing import get_args
 
 import pytest
 
+from sameas.extraction.extractors.prompted import PromptSettings
 from sameas.llm.ledger import cost_of
 from sameas.llm.memo import call_key
-from sameas.llm.models import Usage
+from sameas.llm.models import Effort, ModelError, Usage
 from sameas.llm.prices import Price, load_prices
-from tests.servers.model_script import says
+from tests.servers.model_script import says, status
 from tests.servers.model_server import ModelServer
 from tests.unit.llm.asks import an_ask
 
@@ -89,6 +91,36 @@ async def test_a_model_thinks_as_long_as_it_may(model_server: ModelServer, inter
     assert thinking is not None
     assert "low" in str(thinking) or thinking["budget_tokens"] < 4000
     assert plain in (None, "none", {"type": "disabled"})
+
+
+@pytest.mark.parametrize("interface", ["anthropic", "google"])
+@pytest.mark.parametrize("effort", get_args(Effort))
+async def test_a_budget_for_thoughts_is_smaller_than_the_room_for_them_and_the_reply(
+    model_server: ModelServer, interface: str, effort: Effort
+) -> None:
+    model_server.rescript(says(GOOD))
+    model = opened(model_server, interface)
+    await model.ask(an_ask(effort=effort, max_output_tokens=PromptSettings(effort=effort).max_output_tokens))
+    await model.close()
+    body = model_server.calls[-1].body
+    if interface == "anthropic":
+        budget, room = body["thinking"]["budget_tokens"], body["max_tokens"]
+    else:
+        config = body["generationConfig"]
+        budget, room = config["thinkingConfig"]["thinking_budget"], config["maxOutputTokens"]
+    assert 0 < budget <= room - 600
+
+
+@pytest.mark.parametrize("interface", ["compatible", "ollama"])
+async def test_a_server_that_refuses_the_effort_that_somebody_wants_is_not_asked_without_a_word(
+    model_server: ModelServer, interface: str
+) -> None:
+    model_server.rescript(status(400, message="this model does not support thinking"))
+    model = opened(model_server, interface)
+    with pytest.raises(ModelError, match="It may take no effort 'low': leave it out"):
+        await model.ask(an_ask(effort="low"))
+    await model.close()
+    assert len(model_server.calls) == 1
 
 
 def test_effort_is_part_of_a_call_and_none_leaves_keys_as_they_were() -> None:

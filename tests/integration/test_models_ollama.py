@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sameas.llm.models import ModelError
+from sameas.llm.models import ModelError, open_model
 from tests.servers.model_script import runs_out, says, status
 from tests.servers.model_server import ModelServer
 from tests.unit.llm.asks import SCHEMA, an_ask
@@ -42,6 +42,22 @@ async def test_thoughts_are_allowed_in_its_words(ollama: ModelServer) -> None:
     await model.ask(an_ask(effort="low"))
     await model.close()
     assert ollama.calls[0].body["think"] is True
+
+
+async def test_gpt_oss_has_levels_and_cannot_be_told_not_to_think(ollama: ModelServer) -> None:
+    model = open_model("ollama:gpt-oss:20b", url=ollama.url)
+    for effort in ("high", None):
+        await model.ask(an_ask(effort=effort))
+    await model.close()
+    assert [call.body["think"] for call in ollama.calls] == ["high", "low"]
+
+
+async def test_a_prompt_in_a_script_of_many_tokens_has_room_in_the_window(ollama: ModelServer) -> None:
+    model = opened(ollama, "ollama")
+    # 10,000 bytes, each of which may be a token.
+    await model.ask(an_ask("န" * 3_334))
+    await model.close()
+    assert ollama.calls[0].body["options"]["num_ctx"] == 16_384
 
 
 async def test_a_reply_that_was_cut_is_one(ollama: ModelServer) -> None:

@@ -11,6 +11,7 @@ from sameas.once.store import AsyncStore
 from sameas.stores.memory import MemoryBackend
 from tests.servers.real_model import CONTEXT_TOKENS, MODEL
 from tests.unit.llm.asks import an_ask
+from tests.unit.llm.scripts import SCRIPTS
 
 pytestmark = pytest.mark.anyio
 
@@ -86,6 +87,18 @@ async def test_our_count_is_not_below_what_the_real_tokenizer_makes_of_prose(ope
     ]
     real = long.usage.input_tokens - short.usage.input_tokens
     assert real <= openai.count_tokens(text) <= 2 * real
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+async def test_the_most_that_a_text_may_have_is_not_below_what_a_small_vocabulary_makes_of_any_script(openai, script):
+    text = SCRIPTS[script]
+    short, long = [
+        (await openai.ask(question(messages=an_ask(given).messages, max_output_tokens=1))) for given in ("A", text)
+    ]
+    assert long.usage.reported
+    # The letter that stands for no text.
+    real = long.usage.input_tokens - short.usage.input_tokens + 1
+    assert real <= openai.most_tokens(text)
 
 
 async def test_a_real_reply_that_is_cut_says_so(either):

@@ -9,7 +9,7 @@ import pytest
 
 from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
-from sameas.server import bodies, serving
+from sameas.server import bodies, reserve, serving
 from sameas.server import service as service_module
 from sameas.server.notices import Notices
 from sameas.server.runs.pending_runs import PendingRun, PendingRuns
@@ -19,6 +19,7 @@ from sameas.server.tenants.ontologies import Ontologies
 from tests.servers.full_disk import small_disk
 from tests.servers.program import program_or_skip
 from tests.servers.redis import RedisServer
+from tests.storm.store_away import HOWS, store_away
 from tests.unit.server.house import LONG, REQUEST, SLOW, TEXT, TURTLE, WITHIN, Hold, read_events, running, with_company
 from tests.unit.server.test_ontologies import CHANGED
 
@@ -138,6 +139,33 @@ def test_a_disk_that_is_really_full_refuses_new_work_and_gives_replays(tmp_path)
         assert extract(service, new, **{"Idempotency-Key": "new"}).status_code == 200
 
 
+def test_runs_are_deleted_from_a_disk_that_is_really_full(tmp_path):
+    texts = [f"Zyxwvut{number} Stone works for Acme Ltd." for number in range(4)]
+    with small_disk(tmp_path, size=64 << 20) as disk, running(with_company(tmp_path)) as service:
+        keys = [
+            extract(service, {**REQUEST, "text": text}, **{"Idempotency-Key": f"k{number}"}).json()["idempotencyKey"]
+            for number, text in enumerate(texts)
+        ]
+        _until(lambda: (tmp_path / ".reserve").stat().st_size == reserve.SIZE)
+        for number, key in enumerate(keys):
+            # What the one before has freed is taken, too.
+            disk.fill()
+            deleted = service.client.delete(f"/api/v1/runs/{key}")
+            assert deleted.status_code == 204, deleted.text
+            again = extract(service, {**REQUEST, "text": texts[number]}, **{"Idempotency-Key": f"k{number}"})
+            assert (again.status_code, again.json()["type"]) == (410, "urn:sameas:problem:result-deleted")
+            assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
+        disk.fill()
+        refused = extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."})
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")
+        cleared = service.client.post("/api/v1/cache/clear", json={"reason": "the disk is full"})
+        assert cleared.status_code == 200, cleared.text
+        lines = (tmp_path / "audit.jsonl").read_text().splitlines()
+        assert [json.loads(line)["event"] for line in lines] == ["run-removed"] * 4 + ["cache-cleared"]
+        disk.make_room()
+        assert extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."}).status_code == 200
+
+
 def test_a_run_that_waits_for_its_turn_is_shown_as_pending(tmp_path):
     with running(tmp_path, hold=Hold(0), max_runs=1) as service:
         assert extract(service, SLOW_REQUEST, Prefer="respond-async").status_code == 202
@@ -182,6 +210,14 @@ def test_what_was_accepted_is_finished_when_the_store_is_back(tmp_path, headers)
         _until(lambda: states() == ["done"] * ACCEPTED)
         assert [service.client.get(place).json()["status"] for place in places] == ["complete"] * ACCEPTED
         _until(lambda: not list((tmp_path / "requests").glob("*/*.json")))
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_runs_that_ask_a_model_end_once_when_the_store_was_away_under_them(tmp_path, kind, how):
+    with program_or_skip():
+        report = store_away(tmp_path, kind=kind, how=how, seconds=4.0, runs=12)
+    assert report.is_clean, report
 
 
 def test_expired_records_are_removed_and_counted(tmp_path, monkeypatch, caplog):

@@ -11,6 +11,7 @@ import pytest
 from sameas.llm.address import parse_address
 from sameas.llm.limiter import AccountLimiters
 from sameas.llm.redis_account import RedisAccount
+from sameas.ontology.index import OntologyIndex
 from sameas.server.runs import models
 from sameas.server.runs.preparation import TimeLimits
 from sameas.server.schemas import ExtractionParams
@@ -59,6 +60,21 @@ def test_a_model_and_an_extractor_that_asks_none_contradict_each_other(tmp_path)
         assert answer.json()["type"] == "urn:sameas:problem:params-contradict"
         answer = service.client.post("/api/v1/extract", json=request(extractor="model"))
         assert answer.json()["type"] == "urn:sameas:problem:no-model"
+
+
+def test_an_estimate_builds_no_index_of_the_ontology_again(tmp_path, monkeypatch):
+    built, make = [], OntologyIndex.__init__
+
+    def counted(index, ontology):
+        built.append(ontology)
+        make(index, ontology)
+
+    with ModelServer(ORACLE) as model, running(tmp_path, models=model.address("tiny")) as service:
+        assert service.client.post("/api/v1/estimate", json=request(extractor="model")).status_code == 200
+        monkeypatch.setattr(OntologyIndex, "__init__", counted)
+        again = {**request(extractor="model"), "text": "Another text by Anna Stone of Acme Ltd."}
+        assert service.client.post("/api/v1/estimate", json=again).json()["calls"] > 0
+        assert built == []
 
 
 def test_what_the_memo_knows_is_not_estimated_again(tmp_path):

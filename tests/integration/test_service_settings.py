@@ -59,17 +59,47 @@ def prices(tmp_path):
 def test_a_request_may_cost_so_much_and_no_more(tmp_path, prices):
     with (
         ModelServer(ORACLE) as model,
-        running(tmp_path, models=model.address("tiny"), prices=prices, request_cost=15.0) as service,
+        running(tmp_path, models=model.address("tiny"), prices=prices, request_cost=30.0) as service,
     ):
         answer = post(service, ASKING).json()
         run = service.client.get(f"/api/v1/runs/{answer['idempotencyKey']}").json()
         assert (answer["status"], "budget" in str(run["missing"])) == ("partial", True)
-        assert 0 < sum(float(row["cost"]) for row in run["usage"]) <= 15
+        assert 0 < sum(float(row["cost"]) for row in run["usage"]) <= 30
+
+
+def test_money_has_an_end_that_nobody_set(tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text('as_of = 2026-01-01\n[models]\n"compatible:tiny" = { input = 4000, output = 4000 }\n')
+    quick = {"model_requests_per_minute": 100_000, "model_tokens_per_minute": 1_000_000_000}
+    with (
+        ModelServer(ORACLE) as model,
+        running(tmp_path, models=model.address(), prices=str(prices), **quick) as service,
+    ):
+        said = [200]
+        while said[-1] == 200 and len(said) < 60:
+            answer = post(service, {**ASKING, "text": f"{document(4)} Number {len(said)}."})
+            said.append(answer.status_code)
+        runs = service.client.get("/api/v1/runs?limit=100").json()["runs"]
+        # Ten US dollars a run, a hundred a day.
+        costs = [sum(float(row["cost"]) for row in run["usage"]) for run in runs]
+        assert (0 < max(costs) <= 10, sum(costs) <= 100, said[-1]) == (True, True, 429)
+        assert day_of(service).spent.cost > 0
+
+
+def test_a_model_without_a_price_has_its_tokens_alone_as_an_end(tmp_path):
+    with ModelServer(ORACLE) as model, running(tmp_path, models=model.address("tiny")) as service:
+        answer = post(service, ASKING).json()
+        run = service.client.get(f"/api/v1/runs/{answer['idempotencyKey']}").json()
+        assert (answer["status"], run["missing"]) == ("complete", [])
+        events = service.client.get(f"/api/v1/runs/{answer['idempotencyKey']}/events").text
+        assert "budget_warning" not in events
+        account = day_of(service)
+        assert (account.spent.tokens > 0, account.spent.cost) == (True, 0)
 
 
 def test_a_tenant_may_spend_so_much_money_a_day(tmp_path, prices):
     with ModelServer(ORACLE) as model:
-        limits = {"models": model.address("tiny"), "prices": prices, "tenant_cost_per_day": 90.0}
+        limits = {"models": model.address("tiny"), "prices": prices, "request_cost": 0.0, "tenant_cost_per_day": 90.0}
         with running(tmp_path, **limits) as service:
             chunk = {**ASKING, "extractionParams": {"extractor": "model"}}
             said = [post(service, {**chunk, "text": f"{TEXT} Number {number}."}).status_code for number in range(40)]
@@ -117,7 +147,7 @@ def test_a_stage_ends_at_the_limit_that_is_set(tmp_path):
         answer = post(service, {**REQUEST, "text": f"{TEXT} {TEXT}" * 3, "extractionParams": SLOW}).json()
         run = service.client.get(f"/api/v1/runs/{answer['idempotencyKey']}").json()
         assert (answer["status"], {error["type"] for error in run["errors"]}) == ("partial", {"timeout"})
-        assert "100 ms" in run["errors"][0]["message"]
+        assert "0.1 s" in run["errors"][0]["message"]
 
 
 def test_what_has_expired_is_archived_before_a_running_service_removes_it(tmp_path, monkeypatch):
@@ -211,6 +241,8 @@ def test_every_setting_is_shown_and_the_default_budget_has_an_end():
         assert shown[name]
     assert int(shown["request_tokens"]) <= 5_000_000
     assert int(shown["tenant_tokens_per_day"]) <= 50_000_000
+    assert shown["request_cost"].startswith("10 USD")
+    assert shown["tenant_cost_per_day"].startswith("100 USD")
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class Machines:
         records: Literal["redis", "postgres"] = "redis",
         former: Path | None = None,
     ) -> None:
-        self.model = stack.enter_context(ModelServer(_answer))
+        self.model = stack.enter_context(ModelServer(answer_marked))
         self.redis = stack.enter_context(RedisServer(appendonly="always"))
         self.broker: Server = stack.enter_context(
             RabbitMQServer() if broker == "rabbitmq" else RedisServer(appendonly="always")
@@ -203,7 +203,7 @@ class ClusterStorm:
     def run(self) -> StormReport:
         """Let it rage, then wait for every answer and check."""
         began = time.monotonic()
-        self._machines.model.rescript(_answer)
+        self._machines.model.rescript(answer_marked)
         self._calls_before = len(self._machines.model.calls)
         asked = [(text, number) for text in self._texts for number in range(2)]
         self._random.shuffle(asked)
@@ -338,7 +338,7 @@ class ClusterStorm:
                 record = engine.read(RUNS, key, tenant="", namespace="content")
                 if record is None or record.state is not State.DONE:
                     report.two_results.append(f"{key}: answered, and no result is accepted")
-            recorded = _recorded(engine)
+            recorded = recorded_calls(engine)
         offset = time.time() - time.monotonic()
         made = self._machines.model.calls[self._calls_before :]
         calls = Counter(map(marker, made))
@@ -352,7 +352,7 @@ class ClusterStorm:
                 )
 
 
-def _answer(call: Call) -> Any:
+def answer_marked(call: Call) -> Any:
     # As many blanks at its end as the person's number, and one, tell which call a recorded reply is of.
     return says(json.dumps(ORACLE(call)) + " " * (int(marker(call)[1]) + 1), latency=_CALL_TAKES)
 
@@ -362,7 +362,7 @@ def marker(call: Call) -> tuple[str, str]:
     return call.schema_name, call.user.partition(" Stone")[0].rpartition("Person")[2]
 
 
-def _recorded(engine: Engine) -> dict[tuple[str, str], float]:
+def recorded_calls(engine: Engine) -> dict[tuple[str, str], float]:
     """When the reply to each call was recorded, in seconds since 1970."""
     found: dict[tuple[str, str], float] = {}
     after: str | None = None

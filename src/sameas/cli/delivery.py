@@ -16,7 +16,7 @@ from sameas.cli.documents import Source
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.formats import ENDINGS, EXTENSIONS, STREAMS, Format
 from sameas.extraction.graph.model import KnowledgeGraph
-from sameas.extraction.runs.durable_file import write_durably
+from sameas.extraction.runs.durable_file import sweep_beside, write_durably
 from sameas.extraction.runs.library import Run
 from sameas.extraction.runs.service import Extraction, ExtractionService
 from sameas.extraction.text.document import Document, DocumentPlaces, DocumentSource, Span
@@ -105,6 +105,7 @@ def save(target: Path, data: bytes) -> None:
             target.write_bytes(data)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
+            sweep_beside(target)
             write_durably(target, data)
     except OSError as error:
         raise CliError(

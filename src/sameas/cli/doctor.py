@@ -18,6 +18,7 @@ import typer
 from sameas.cli.errors import ExitCode, explain
 from sameas.cli.tables import print_table
 from sameas.settings import Settings, hide_password, load_settings
+from sameas.settings_rules import SINGLE
 
 Verdict = Literal["ok", "warning", "failed"]
 _SCOPE = "sameas.doctor"
@@ -93,6 +94,12 @@ def _checks(settings: Settings) -> Iterator[Check]:
         yield from _redis(settings)
     if settings.database:
         yield _database(settings)
+    if settings.objects:
+        yield _objects(settings)
+    if settings.auth != SINGLE or settings.host != Settings().host:
+        yield _sign_in(settings)
+    if settings.models or settings.prices or settings.extractor == "reader" or settings.archive:
+        yield from _start(settings)
 
 
 def _home(settings: Settings) -> Check:
@@ -147,6 +154,53 @@ def _database(settings: Settings) -> Check:
     except Exception as error:
         return Check("database", "failed", f"{where}: {_plainly(error)}")
     return Check("database", "ok", f"{where}: the tables of results are there")
+
+
+def _objects(settings: Settings) -> Check:
+    from sameas.identity.ids import uuid7
+    from sameas.objects import open_objects
+
+    where, name = hide_password(settings.objects), f".sameas-doctor-{uuid7()}"
+    try:
+        objects = open_objects(settings.objects)
+        objects.put(name, b"written")
+        seen = objects.get(name)
+        objects.delete([name])
+    except Exception as error:
+        return Check("objects", "failed", f"{where}: {_plainly(error)}")
+    if seen != b"written":
+        return Check("objects", "failed", f"{where} does not keep what it was given")
+    return Check("objects", "ok", f"{where}: an object was written, read and deleted")
+
+
+def _sign_in(settings: Settings) -> Check:
+    try:
+        from sameas.server.app import open_entry
+
+        open_entry(settings).close()
+    except Exception as error:
+        return Check("sign-in", "failed", _plainly(error))
+    return Check("sign-in", "ok", f"{settings.auth}: what it needs is there")
+
+
+def _start(settings: Settings) -> Iterator[Check]:
+    """What a server looks at before it starts."""
+    try:
+        from sameas.server.runs.models import Models
+        from sameas.server.start_checks import check_start
+
+        check_start(settings, asks_models=not settings.broker)
+        models = Models(settings)
+    except Exception as error:
+        yield Check("start", "failed", _plainly(error))
+        return
+    for name in models.names:
+        if name in models.without_price:
+            said = "its price is not known: tokens alone limit what it may take; SAMEAS_PRICES names a file of prices"
+            yield Check(f"model {name}", "warning", said)
+        else:
+            yield Check(f"model {name}", "ok", "its price is known, and what it may cost is limited")
+    yield Check("start", "ok", "models, prices and files of the settings are there")
 
 
 def _replay_rates(url: str) -> Iterator[Check]:

@@ -16,7 +16,8 @@ from urllib.request import urlopen
 
 from msgspec.structs import replace
 
-from sameas.settings import SINGLE, Settings
+from sameas.settings import Settings
+from sameas.settings_rules import SINGLE
 
 _LOOPBACK = "127.0.0.1"
 _WITHIN = 60.0

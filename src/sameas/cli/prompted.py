@@ -25,10 +25,11 @@ from sameas.llm.account import RateLimits
 from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
 from sameas.llm.batches import Batches
 from sameas.llm.budget import SpendingLimit
+from sameas.llm.efforts import check_effort, usual_effort
 from sameas.llm.limiter import AccountLimiters, usual_limits
 from sameas.llm.lingering import LingeringCalls
 from sameas.llm.memo import SCOPE, CallMemo
-from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Model, Openable, Reply, open_model
+from sameas.llm.models import DEFAULT_TIMEOUT, Ask, Bounding, Model, Openable, Reply, open_model
 from sameas.llm.prices import Price, load_prices
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout, timeouts_for
 from sameas.once.async_engine import AsyncEngine
@@ -103,6 +104,10 @@ class DeferredModel:
     def count_tokens(self, text: str) -> int:
         return self._opened().count_tokens(text)
 
+    def most_tokens(self, text: str) -> int:
+        opened = self._opened()
+        return opened.most_tokens(text) if isinstance(opened, Bounding) else opened.count_tokens(text)
+
     async def open(self) -> None:
         model = await asyncio.to_thread(self._opened)
         if isinstance(model, Openable):
@@ -168,6 +173,7 @@ async def open_model_path(
     )
     model = deferred(options.model)
     second = None if options.grounding_model is None else deferred(options.grounding_model)
+    prompts = _prompt_settings(options, shots)
     if options.max_cost is not None:
         for one in (model, second):
             if one is not None and one.price is None:
@@ -202,7 +208,7 @@ async def open_model_path(
             OntologyIndex(ontology),
             model,
             control=control,
-            settings=_prompt_settings(options, shots),
+            settings=prompts,
             examples=examples,
             grounding_model=second,
         )
@@ -231,11 +237,18 @@ async def _wait_for(lingering: LingeringCalls) -> None:
 
 
 def _prompt_settings(options: ModelOptions, shots: int | None) -> PromptSettings:
+    first = parse_address(options.model)
+    try:
+        for model in (options.model, options.grounding_model):
+            if options.effort is not None and model is not None:
+                check_effort(parse_address(model), options.effort)
+    except ValueError as error:
+        raise CliError(f"--effort: {error}", code=ExitCode.USAGE) from error
     settings = PromptSettings(
         mode=options.mode,
         samples=options.samples or 1,
         ask_confidence=options.ask_confidence,
-        effort=options.effort,
+        effort=options.effort or usual_effort(first),
     )
     return settings if shots is None else msgspec.structs.replace(settings, examples=shots)
 

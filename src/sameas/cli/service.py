@@ -10,13 +10,13 @@ from sameas.connections import open_async_store
 from sameas.extraction.runs.service import ExtractionService, ServiceSettings
 from sameas.objects import open_objects
 from sameas.once.store import AsyncStore
-from sameas.settings import Settings, hide_password
+from sameas.settings import Settings, hide_password, make_home
 
 
 @asynccontextmanager
 async def open_service(settings: Settings) -> AsyncIterator[ExtractionService]:
     """The service, with the store open until the block ends."""
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_home(settings)
     async with open_configured(settings) as store:
         try:
             service = make_service(settings, store)

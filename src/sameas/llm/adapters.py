@@ -78,9 +78,16 @@ class AdaptedModel:
     def count_tokens(self, text: str) -> int:
         return self._counter.count(text)
 
+    def most_tokens(self, text: str) -> int:
+        return self._counter.most(text)
+
     async def ask(self, ask: Ask) -> Reply:
         outcome = await self._attempt(ask)
         while isinstance(outcome, ModelError) and (part := self._refused_by(outcome)):
+            if part == "reasoning_effort" and ask.effort is not None:
+                # Somebody wants it: answering without would be another answer than was asked for.
+                outcome = ModelError(f"{outcome} It may take no effort {ask.effort!r}: leave it out", code=outcome.code)
+                break
             # Turned away unread: the same ask without that part is still the first attempt.
             self._refused = self._refused.union((part,))
             outcome = await self._attempt(ask)

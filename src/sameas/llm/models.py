@@ -164,7 +164,7 @@ class Model(Protocol):
         ...
 
     def count_tokens(self, text: str) -> int:
-        """How many tokens the text has, or slightly more; counted here, without asking anybody."""
+        """How many tokens the text has, or about so many; counted here, without asking anybody."""
         ...
 
     @property
@@ -178,6 +178,15 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Close its connections."""
+        ...
+
+
+@runtime_checkable
+class Bounding(Protocol):
+    """A model whose tokens can only be guessed here, and bounded."""
+
+    def most_tokens(self, text: str) -> int:
+        """The most tokens that the text may have; counted here, without asking anybody."""
         ...
 
 

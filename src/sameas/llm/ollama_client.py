@@ -11,11 +11,10 @@ import msgspec
 from httpx2 import Request, Response
 
 from sameas.llm.reply_client import ReplyClient
+from sameas.llm.tokens import counter_for
 
 # A window is made anew when it changes, which takes seconds: few sizes, and never back to a smaller one.
 LEAST_WINDOW = 4_096
-# The smallest vocabularies hold about three bytes in a token.
-_BYTES_PER_TOKEN = 3
 _MARKS = 256
 _CHAT = "/chat/completions"
 
@@ -55,10 +54,9 @@ class OllamaClient(ReplyClient):
 
 def window_for(asked: dict[str, Any]) -> int:
     """The tokens that a question and its reply need, rounded up to a power of two."""
-    prompt_bytes = sum(
-        len(str(message.get("content") or "").encode("utf-8", "replace")) for message in asked["messages"]
-    )
-    needed = prompt_bytes // _BYTES_PER_TOKEN + int(asked.get("max_tokens") or 0) + _MARKS
+    most = counter_for("ollama", str(asked.get("model"))).most
+    prompt = sum(most(str(message.get("content") or "")) for message in asked["messages"])
+    needed = prompt + int(asked.get("max_tokens") or 0) + _MARKS
     return max(LEAST_WINDOW, 1 << (needed - 1).bit_length())
 
 
@@ -83,9 +81,11 @@ def native_question(asked: dict[str, Any], *, window: int) -> dict[str, Any]:
         question["format"] = "json"
     effort = asked.get("reasoning_effort")
     if effort is not None:
-        # Only gpt-oss knows levels; the others think or do not.
-        knows_levels = asked["model"].startswith("gpt-oss")
-        question["think"] = False if effort == "none" else (effort if knows_levels else True)
+        # Only gpt-oss knows levels, and cannot be told not to think; the others think or do not.
+        if asked["model"].startswith("gpt-oss"):
+            question["think"] = "low" if effort == "none" else effort
+        else:
+            question["think"] = effort != "none"
     return question
 
 

@@ -115,6 +115,10 @@ class OwnShare:
         self._own.add(answer.id)
         return answer
 
+    def let_through(self, id_: str) -> bool:
+        """Whether the store knows nothing of a call."""
+        return id_ in self._own
+
     def took(self, grant: Granted, now: float) -> None:
         """The store has let a call through."""
         self.state.take(grant.id, grant.tokens, now)
@@ -203,6 +207,9 @@ class RedisAccount:
         self._is_waited_for = False
         self._beating: asyncio.Task[None] | None = None
         self._coming_back: asyncio.Task[None] | None = None
+        # Calls that have ended, as the server does not know, and when.
+        self._untold: dict[str, tuple[Ending, float]] = {}
+        self._telling: asyncio.Task[None] | None = None
 
     @property
     def limits(self) -> RateLimits:
@@ -247,37 +254,68 @@ class RedisAccount:
         return answer
 
     async def finish(self, grant: Granted, ending: Ending) -> Change | None:
+        is_own = self._own.let_through(grant.id)
         changed = self._own.finish(grant, ending, self._clock())
         is_idle = not self._own.state.calls and not self._is_waited_for
         if not self._own.state.calls and self._beating is not None:
             self._beating.cancel()
             self._beating = None
         if self._own.is_alone:
-            # The server counts what it let through until a window after its lease.
+            if not is_own:
+                self._tell_later(grant, ending)
             return changed
         if is_idle:
             # Who has nothing under way keeps no part from those who do.
             self._set_parts(0, 0)
         try:
-            number: int = await self._run(
-                "finish",
-                grant.id,
-                ending.verdict,
-                ending.tokens,
-                round(ending.pause * _SECOND),
-                repr(ending.stretch),
-                self._window,
-                BUCKETS,
-                self._lease,
-                self._circuit.failures_to_open,
-                self._circuit.successes_to_close,
-                round(self._circuit.together_within * _SECOND),
-                self._node if is_idle else "",
-            )
+            number = await self._end(grant.id, ending, node=self._node if is_idle else "")
         except StoreError:
             self._lost()
+            self._tell_later(grant, ending)
             raise
         return _CHANGES[number]
+
+    async def _end(self, id_: str, ending: Ending, *, node: str = "") -> int:
+        number: int = await self._run(
+            "finish",
+            id_,
+            ending.verdict,
+            ending.tokens,
+            round(ending.pause * _SECOND),
+            repr(ending.stretch),
+            self._window,
+            BUCKETS,
+            self._lease,
+            self._circuit.failures_to_open,
+            self._circuit.successes_to_close,
+            round(self._circuit.together_within * _SECOND),
+            node,
+        )
+        return number
+
+    def _tell_later(self, grant: Granted, ending: Ending) -> None:
+        """The server holds the slot of a call that has ended: it is told as soon as it answers. What came of the call
+        says nothing about the provider by then.
+        """
+        told = Ending(verdict="withdrawn" if ending.verdict == "withdrawn" else "untold", tokens=ending.tokens)
+        self._untold[grant.id] = (told, self._clock())
+        if not _is_running(self._telling):
+            self._telling = asyncio.get_running_loop().create_task(self._tell())
+
+    async def _tell(self) -> None:
+        while self._untold:
+            await asyncio.sleep(_LOOK_FOR_SERVER)
+            if self._own.is_alone:
+                # What it spent by itself is reported first.
+                continue
+            for id_, (ending, ended_at) in tuple(self._untold.items()):
+                # After its lease the server has ended the call itself.
+                if self._clock() < ended_at + self._lease / _SECOND:
+                    try:
+                        await self._end(id_, ending)
+                    except StoreError:
+                        break
+                del self._untold[id_]
 
     async def phase(self) -> Phase:
         if self._own.is_alone:

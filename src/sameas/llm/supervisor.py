@@ -36,7 +36,7 @@ from sameas.llm.timeouts import (
     time_left,
     working,
 )
-from sameas.llm.tokens import count_input
+from sameas.llm.tokens import count_input, most_input
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
@@ -296,7 +296,7 @@ class RequestSupervisor:
 
     def _planned(self, stage: str, ask: Ask) -> _Plan:
         input_tokens = count_input(ask, count=self.model.count_tokens)
-        most = Usage(input_tokens, ask.max_output_tokens, reported=False)
+        most = Usage(most_input(ask, self.model), ask.max_output_tokens, reported=False)
         cost = most_cost_of(most.input_tokens, most.output_tokens, self.model.price) or Decimal(0)
         return _Plan(stage=stage, ask=ask, input_tokens=input_tokens, tokens=most.total_tokens, cost=cost)
 

@@ -53,7 +53,8 @@ from sameas.server.problems import Problem, problem_of
 from sameas.server.runs.preparation import ModelExtractors
 from sameas.server.service import Service, ServiceOptions
 from sameas.server.tenants.access import OPERATOR, CaseDirectory
-from sameas.settings import SINGLE, Settings, SettingsError, api_key_secret
+from sameas.settings import Settings, SettingsError, api_key_secret, make_home, naming
+from sameas.settings_rules import SINGLE
 from sameas.tenancy.authenticator import Authenticator, BySchemeAuthenticator, SingleTenant
 from sameas.tenancy.directory import ADMIN_ROLE
 
@@ -83,8 +84,9 @@ def open_entry(settings: Settings, *, models: ModelExtractors | None = None) -> 
     from sameas.tenancy.api_keys import ApiKeyAuthenticator
     from sameas.tenancy.directory import EnrolledAuthenticator, TenantDirectory, open_tables
 
-    settings.home.mkdir(parents=True, exist_ok=True)
-    database = open_tables(settings.tenants_url)
+    make_home(settings)
+    with naming("DATABASE"):
+        database = open_tables(settings.tenants_url)
     schemes: dict[str, Authenticator] = {}
     if "jwt" in settings.auth:
         schemes["bearer"] = EnrolledAuthenticator(_tokens(settings), database=database)
@@ -105,9 +107,13 @@ def _tokens(settings: Settings) -> Authenticator:
 
     if not (settings.jwt_issuer and settings.jwt_audience and settings.jwt_keys):
         raise SettingsError("auth by jwt needs SAMEAS_JWT_ISSUER, SAMEAS_JWT_AUDIENCE and SAMEAS_JWT_KEYS")
-    keys = (
-        KeySet.from_url(settings.jwt_keys) if "://" in settings.jwt_keys else KeySet.from_file(Path(settings.jwt_keys))
-    )
+    with naming("JWT_KEYS", todo="Name the file of a JSON Web Key Set, or its address with https://"):
+        if "://" in settings.jwt_keys:
+            # The provider may be away for a moment.
+            keys = KeySet.from_url(settings.jwt_keys)
+        else:
+            keys = KeySet.from_file(Path(settings.jwt_keys))
+            keys.check()
     return JwtAuthenticator(keys, issuer=settings.jwt_issuer, audience=settings.jwt_audience, algorithms=ASYMMETRIC)
 
 
@@ -229,7 +235,11 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[A
                 body = await read_body(
                     request.scope, request.receive, at_most=service.settings.max_body, body_memory=service.body_memory
                 )
-            return await route.handle(Asked(service, caller, request, body))  # type: ignore[arg-type]
+            asked = Asked(service, caller, request, body)  # type: ignore[arg-type]
+            if route.deletes or route.method == "DELETE":
+                async with service.reserve.lent():
+                    return await route.handle(asked)
+            return await route.handle(asked)
         except ClientGone:
             raise
         except Exception as error:

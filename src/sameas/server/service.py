@@ -37,6 +37,7 @@ from sameas.server.leftovers import journal_folders, keep_swept
 from sameas.server.logs import AuditLog
 from sameas.server.metrics import ClusterMetrics, ModelMetrics
 from sameas.server.notices import Notices
+from sameas.server.reserve import DiskReserve
 from sameas.server.runs.answers import Answers, ClientKeys
 from sameas.server.runs.background_loop import BackgroundLoop
 from sameas.server.runs.chunk_tasks import Helpers
@@ -61,7 +62,7 @@ from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
 from sameas.server.tenants.ontologies import Ontologies
 from sameas.server.tenants.ontology_files import say_unused
 from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
-from sameas.settings import Settings
+from sameas.settings import Settings, make_home, naming
 from sameas.tenancy.authenticator import Authenticator
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Service:
         self.body_memory = BodyMemory(settings.max_bodies, of_one=None if options.single_tenant else settings.max_body)
         self.admissions = Admissions(self.access, self.web_sessions, per_tenant=settings.max_streams)
         self.requests = Requests(settings.max_requests, divided=not options.single_tenant)
+        self.reserve = DiskReserve(settings.home)
         self.slow_work = SlowWork("slow-work", divided=not options.single_tenant)
         self.registry = options.registry
         self._models = options.models if isinstance(options.models, Models) else Models(settings)
@@ -126,7 +128,7 @@ class Service:
         """Open everything, unless it is open."""
         if self._serving is not None:
             return
-        self.settings.home.mkdir(parents=True, exist_ok=True)
+        make_home(self.settings)
         self._serving = asyncio.get_running_loop()
         self._audit = AuditLog(self.settings.home / "audit.jsonl")
         self._background_loop.start()
@@ -212,8 +214,7 @@ class Service:
         """Used and free places of a worker."""
         if not self._options.is_worker or self._serving is None:
             return None
-        used = self.runner.running
-        return used, max(0, self.settings.max_runs - used)
+        return (used := self.runner.running), max(0, self.settings.max_runs - used)
 
     def gauges(self) -> dict[str, float]:
         return {
@@ -297,12 +298,15 @@ class Service:
 
     async def _open(self) -> None:
         settings, options = self.settings, self._options
-        self.store: AsyncStore = open_async_store(settings.store_url)
-        self.counts = await asyncio.to_thread(HourlyCounts, settings.counts_url)
+        with naming("STORE"):
+            self.store: AsyncStore = open_async_store(settings.store_url)
+        with naming("DATABASE"):
+            self.counts = await asyncio.to_thread(HourlyCounts, settings.counts_url)
         observers = (*options.observers, self.counts)
         self.engine = AsyncEngine(self.store, observers=observers)
         plain = AsyncEngine(self.store)
-        objects = open_objects(settings.objects) if settings.objects else None
+        with naming("OBJECTS"):
+            objects = open_objects(settings.objects) if settings.objects else None
         live = open_live_events(settings)
         self._audit.objects = objects
         if urlsplit(settings.store_url).scheme != _IN_MEMORY:
@@ -337,9 +341,7 @@ class Service:
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
                 self.mirrors = JournalMirrors(journal_folders(settings.home), reader, dispatch=self.dispatch)
-        most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
-        self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
-        of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")
+        self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=settings.most_cost_of_day)
         preparing = Preparing(
             self.workspaces,
             ontologies=self.ontologies,
@@ -376,7 +378,8 @@ class Service:
             chunks_per_task=settings.chunks_per_task,
             body_memory=self.body_memory,
             accounts=self.accounts,
-            request_limit=Spent(settings.request_tokens, of_request),
+            request_limit=Spent(settings.request_tokens, settings.most_cost_of_request or Decimal("Infinity")),
+            without_price=self._models.without_price,
             rollout=self.rollout,
             min_confidence=settings.min_confidence,
             observe=self.observe,
@@ -421,6 +424,7 @@ class Service:
             self.later(self._long_work.start_models())
         self.later(keep_pruned(self.engine, every=PRUNE_EVERY, archive=settings.archive_path))
         self.later(keep_swept(settings.home))
+        self.later(self.reserve.keep())
         if not options.is_worker:
             self.collection_work.start()
         self.later(keep_flushed(self.counts))

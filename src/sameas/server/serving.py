@@ -34,7 +34,8 @@ from sameas.server.app import App, Entry, open_entry
 from sameas.server.bodies import BodyMemory
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.server.problems import MEDIA_TYPE, Problem
-from sameas.settings import Settings, SettingsError
+from sameas.server.start_checks import check_start
+from sameas.settings import Settings, SettingsError, make_home
 
 WITHIN = 15.0
 # Bytes that an object of Python takes beside what is in it: a message may come in fragments of one byte.
@@ -210,6 +211,8 @@ def serve(settings: Settings, *, quiet: bool = False, entry: Entry | None = None
     configure_logging()
     # The background loop's thread gives way to the serving one sooner.
     sys.setswitchinterval(_SWITCH_EVERY)
+    make_home(settings)
+    check_start(settings, asks_models=not settings.broker)
     access = entry or open_entry(settings)
     app = App(settings, access, log=RequestLog(enabled=not quiet))
     config = uvicorn.Config(

@@ -29,7 +29,8 @@ from sameas.server.app import App, open_entry
 from sameas.server.logs import RequestLog, configure_logging
 from sameas.server.runs.background_loop import BackgroundLoop
 from sameas.server.runs.takeover import TRY_AGAIN
-from sameas.settings import Settings
+from sameas.server.start_checks import check_start
+from sameas.settings import Settings, make_home
 
 _LOG = logging.getLogger("sameas.server")
 # Seconds between two looks: a worker has nothing else to do.
@@ -42,6 +43,8 @@ _RESTS = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 def work(settings: Settings) -> None:
     """Work until told to stop."""
     configure_logging()
+    make_home(settings)
+    check_start(settings)
     if settings.broker:
         ClusterWorker(settings).run()
         return

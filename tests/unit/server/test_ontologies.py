@@ -1,6 +1,7 @@
 """Registries in the store: whole or not at all, whatever happens at the same time."""
 
 import asyncio
+import shutil
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,6 +10,8 @@ from sameas import AsyncEngine, open_async_store
 from sameas.once.errors import StoreUnavailable
 from sameas.server.tenants.broadcast import AppendLog
 from sameas.server.tenants.ontologies import ContentGone, Ontologies
+from sameas.server.tenants.ontology_files import OntologyFiles, files_of
+from sameas.server.tenants.ontology_files import describe as describe_ontology
 from tests.unit.server.house import TURTLE
 
 pytestmark = pytest.mark.anyio
@@ -84,3 +87,24 @@ async def test_content_that_another_puts_again_while_it_is_dropped_stays(tmp_pat
             await registry.refresh("t")
             found = await registry.find("t", "co")
             assert (await registry.content(found), found.entry.version) == (TURTLE, first.version)
+
+
+async def test_files_and_a_folder_that_go_while_they_are_listed_are_not_listed(tmp_path):
+    folder = tmp_path / "ontologies"
+    folder.mkdir()
+    for name in ("one", "two", "three"):
+        (folder / f"{name}.ttl").write_bytes(TURTLE)
+
+    async def describe(source):
+        if source.file.endswith("one.ttl"):
+            # The first in the order of names is there; the next goes while it is read.
+            (folder / "two.ttl").unlink(missing_ok=True)
+        return await asyncio.to_thread(describe_ontology, source, cache=tmp_path / "cache")
+
+    files = OntologyFiles(lambda: files_of(folder), describe, source="folder")
+    assert sorted(await files.all()) == ["one", "three"]
+    assert files_of(tmp_path / "gone") == {}
+    listed = files_of(folder)
+    gone = OntologyFiles(lambda: listed, describe, source="folder")
+    shutil.rmtree(folder)
+    assert await gone.all() == {}

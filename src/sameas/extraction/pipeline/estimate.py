@@ -37,7 +37,7 @@ from sameas.llm.ledger import cost_of, most_cost_of
 from sameas.llm.memo import CallMemo
 from sameas.llm.models import Ask, Message, Model, Reply, Usage
 from sameas.llm.supervisor import AROUND_REPAIR
-from sameas.llm.tokens import count_input
+from sameas.llm.tokens import count_input, counter_of_most, most_input
 from sameas.ontology.focus import Focus, Focuser
 from sameas.ontology.index import OntologyIndex
 
@@ -226,7 +226,7 @@ class Estimator:
 
     def _most_things(self, chunk: Chunk, menu: Menu) -> int:
         """The tokens of all things that a chunk can hold: places do not overlap, and a reply has only so much room."""
-        count = self._extractor.model.count_tokens
+        count = counter_of_most(self._extractor.model)
         named = self._most_stated(_LEAST_NAME)
         return (_LINE + 2) * count(chunk.text) + named * self._extractor.longest_label(menu.classes, count)
 
@@ -244,7 +244,7 @@ class Estimator:
         settings = extractor.prompt_settings.of_second
         if claims is None:
             ask = question(extractor.questions.grounding(chunk, ()), GroundingReply, settings=settings)
-            label = extractor.longest_label(menu.properties, second.count_tokens)
+            label = extractor.longest_label(menu.properties, counter_of_most(second))
             lines = self._most_stated(_LEAST_RELATION)
             statement_tokens = lines * (_LINE + label + 2 * _LONGEST_NAME)
             most = _most_of(ask, second, tries=extractor.tries, settings=settings, more=statement_tokens)
@@ -309,7 +309,7 @@ class _Most(NamedTuple):
 
 def _most_of(ask: Ask, model: Model, *, tries: int, settings: PromptSettings, more: int = 0) -> _Most:
     """A question and its repair, both tried as often as they may fail, and each time answered in full."""
-    goes_in = count_input(ask, count=model.count_tokens) + more
+    goes_in = most_input(ask, model) + more
     # A repair shows the reply again and says what is wrong with it.
     again = goes_in + ask.max_output_tokens + AROUND_REPAIR
     comes_out = ask.max_output_tokens + settings.repair_output_tokens

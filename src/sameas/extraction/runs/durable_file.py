@@ -1,17 +1,22 @@
 """A file that exists whole or not at all: written beside its place, forced to the disk, then renamed.
 
 Rule: after a crash a reader finds the old content or the new, never a part. The temporary file that a crash leaves
-behind is recognised by its name and removed by the next writer.
+behind is recognised by its name and removed by the next writer, who sees that nobody holds it any more.
 """
 
+import fcntl
+import glob
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 _SUFFIX = ".writing"
+# Seconds from the making of a file until its writer surely holds it.
+_HELD_WITHIN = 2.0
 
 
 def write_durably(path: Path, data: bytes, *, settle: bool = True) -> None:
@@ -34,6 +39,7 @@ def writing(path: Path, *, settle: bool = True, forced: bool = True) -> Iterator
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        fcntl.flock(handle, fcntl.LOCK_SH)
         with os.fdopen(handle, "wb") as target:
             yield target
             target.flush()
@@ -54,6 +60,24 @@ def settle_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sweep_beside(path: Path) -> None:
+    """Remove what killed writers of one file left beside it; whoever writes it now is left alone."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_SUFFIX}"):
+        try:
+            handle = os.open(left, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # One that was made just now may not be held yet.
+            if time.time() - os.fstat(handle).st_mtime >= _HELD_WITHIN:
+                left.unlink(missing_ok=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(handle)
 
 
 def sweep(folder: Path) -> None:

@@ -83,6 +83,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body_example: Any = None
     body_media_types: tuple[str, ...] = ("application/json",)
     public: bool = False
+    deletes: bool = False
+    """It deletes, as all with the method DELETE do."""
 
 
 JSON = "application/json"

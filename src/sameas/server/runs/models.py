@@ -2,8 +2,9 @@
 
 Rule: a request can only name a model that the deployment lists in `SAMEAS_MODELS`; no address from outside is ever
 called. One limiter for each account, whoever asks, shared by all servers on one Redis; answers are remembered for each
-tenant apart. A run may spend what was set aside for it, `ALLOWED`, and a request's own limit at most. Where money is
-limited, every model has a price that is known.
+tenant apart. A run may spend what was set aside for it, `ALLOWED`, and a request's own limit at most. Where somebody
+set a limit in money, every model has a price that is known; the limits that hold by default leave a model without one
+to its tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import msgspec
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.llm.account import RateLimits
-from sameas.llm.address import TAKE_BATCHES, ModelAddress, parse_address
+from sameas.llm.address import NEED_KEYS, TAKE_BATCHES, ModelAddress, parse_address
+from sameas.llm.efforts import ROOM_FOR_THOUGHTS, usual_effort
 from sameas.llm.limiter import AccountLimiters, CentralRateLimiterService
 from sameas.llm.models import DEFAULT_TIMEOUT, Model
 from sameas.llm.prices import Price, load_prices
@@ -30,7 +32,7 @@ from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.server.problems import Problem
 from sameas.server.schemas import ExtractionParams
-from sameas.settings import Settings, SettingsError, api_key_for
+from sameas.settings import Settings, SettingsError, api_key_for, api_key_names
 
 if TYPE_CHECKING:
     from sameas.llm.batches import Batches
@@ -79,7 +81,7 @@ class Models:
             except (OSError, ValueError) as error:
                 raise SettingsError(f"SAMEAS_PRICES: {error}") from error
         self._most_tokens = settings.request_tokens
-        self._most_cost = Decimal(str(settings.request_cost)) if settings.request_cost else None
+        self._most_cost = settings.most_cost_of_request
         self._limits = RateLimits(
             requests_per_minute=settings.model_requests_per_minute,
             tokens_per_minute=settings.model_tokens_per_minute,
@@ -89,7 +91,6 @@ class Models:
         self._batch_accounts: AccountLimiters | None = None
         self._batches: Batches | None = None
         self._batch_folder = settings.cache / "batches"
-        self._needs_prices = bool(settings.request_cost or settings.tenant_cost_per_day)
         self._addresses: dict[str, str] = {}
         for address in (one.strip() for one in settings.models.split(",")):
             if address:
@@ -98,7 +99,7 @@ class Models:
                 except ValueError as error:
                     raise SettingsError(f"SAMEAS_MODELS: {error}") from error
                 self._addresses[parsed.name] = address
-                if self._needs_prices and self._price(parsed) is None:
+                if settings.needs_prices and self._price(parsed) is None:
                     raise SettingsError(
                         f"SAMEAS_MODELS: the price of {parsed.name} is not known, and money is limited; name a file "
                         "with its price in SAMEAS_PRICES"
@@ -109,6 +110,18 @@ class Models:
     def names(self) -> tuple[str, ...]:
         """What requests may call the models of this deployment."""
         return tuple(self._addresses)
+
+    @property
+    def without_price(self) -> tuple[str, ...]:
+        """The models that nobody knows the price of: what they cost is not limited, only their tokens are."""
+        return tuple(name for name, address in self._addresses.items() if self._price(parse_address(address)) is None)
+
+    @property
+    def without_key(self) -> tuple[tuple[str, str], ...]:
+        """The models that answer nobody without a key, and have none: each with the variable that it would be in."""
+        parsed = map(parse_address, self._addresses.values())
+        lacking = [one for one in parsed if one.provider in NEED_KEYS and api_key_for(one.provider) is None]
+        return tuple((one.name, " or ".join(api_key_names(one.provider))) for one in lacking)
 
     def __call__(self, wish: ModelWish) -> Extractor:
         """The extractor that asks the model of a wish."""
@@ -122,8 +135,11 @@ class Models:
             raise Problem(422, "no-batches", f"{parsed.name} takes no batches; leave batch out")
         seconds = BATCH_TIMEOUT if batch else params.timeout
         model = self._open(address, seconds or DEFAULT_TIMEOUT, batch=batch)
-        usual = PromptSettings(mode=params.mode or PromptSettings().mode)
-        most = params.max_tokens or usual.max_output_tokens
+        effort = usual_effort(parsed)
+        usual = PromptSettings(mode=params.mode or PromptSettings().mode, effort=effort)
+        # What a request allows is for the reply.
+        thoughts = 0 if effort is None else ROOM_FOR_THOUGHTS[effort]
+        most = params.max_tokens + thoughts if params.max_tokens else usual.max_output_tokens
         memo = AsyncEngine(wish.engine.store, policies={SCOPE: Policy(lease=_CALL_LEASE)})
         return ModelExtractor(
             OntologyIndex(wish.ontology),
@@ -132,12 +148,13 @@ class Models:
                 limiter=self._limiter(parsed, wish.engine, batch=batch),
                 memo=CallMemo(memo, wish.tenant),
                 max_tokens=self._most_tokens,
-                max_cost=self._most_cost,
+                max_cost=self._most_cost_of(parsed),
                 attempt_seconds=seconds,
-                allowed=ALLOWED.get,
+                allowed=ALLOWED.get if self._price(parsed) is not None else _allowed_tokens,
             ),
             settings=PromptSettings(
                 mode=usual.mode,
+                effort=effort,
                 samples=params.samples or usual.samples,
                 temperature=params.temperature or usual.temperature,
                 max_output_tokens=most,
@@ -156,7 +173,7 @@ class Models:
         budget = TokenBudgetService(
             min(self._most_tokens, _QUESTION_CHUNKS * TOKENS_PER_CHUNK),
             shares={STAGE: Decimal(1), OTHER: Decimal(0)},
-            cost_limit=self._most_cost,
+            cost_limit=self._most_cost_of(parse_address(address)),
         )
         memo = AsyncEngine(engine.store, policies={SCOPE: Policy(lease=_CALL_LEASE)})
         return RequestSupervisor(
@@ -192,6 +209,9 @@ class Models:
             return limiter
         self._accounts = self._accounts or AccountLimiters(self._limits, backend=backend)
         return self._accounts.of(model)
+
+    def _most_cost_of(self, model: ModelAddress) -> Decimal | None:
+        return None if self._price(model) is None else self._most_cost
 
     def _price(self, model: ModelAddress) -> Price | None:
         return load_prices(Path(self._prices) if self._prices else None).price_of(model.name)
@@ -232,6 +252,12 @@ class Models:
         return self._opened[place]
 
 
+def _allowed_tokens() -> tuple[int, Decimal | None] | None:
+    """What the run at hand may spend where nobody knows what that costs."""
+    allowed = ALLOWED.get()
+    return None if allowed is None else (allowed[0], None)
+
+
 class ModelEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """What a model would be asked about a text, and the most that it may take; a cost is None if no price is known."""
 
@@ -244,9 +270,7 @@ class ModelEstimate(msgspec.Struct, frozen=True, kw_only=True):
     most_cost: Decimal | None
 
 
-async def model_estimate(
-    extractor: Extractor, ontology: Ontology, text: str, *, settings: PipelineSettings
-) -> ModelEstimate | None:
+async def model_estimate(extractor: Extractor, text: str, *, settings: PipelineSettings) -> ModelEstimate | None:
     """What a model would be asked about a text; None where the extractor asks none."""
     if not extractor.name.startswith("model:"):
         return None
@@ -255,7 +279,7 @@ async def model_estimate(
 
     if not isinstance(extractor, ModelExtractor):
         return None
-    found = await Estimator(OntologyIndex(ontology), extractor, settings=settings, memo=extractor.memo).estimate(text)
+    found = await Estimator(extractor.index, extractor, settings=settings, memo=extractor.memo).estimate(text)
     total = found.total
     return ModelEstimate(
         chunks=found.chunks,

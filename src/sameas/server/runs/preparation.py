@@ -76,7 +76,7 @@ async def estimate_of(prepared: Prepared) -> ModelEstimate | None:
     if prepared.means is None:
         return None
     text = prepared.key.components.text or prepared.request.text
-    return await model_estimate(prepared.means.extractor, prepared.means.ontology, text, settings=prepared.settings)
+    return await model_estimate(prepared.means.extractor, text, settings=prepared.settings)
 
 
 class Preparing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from decimal import Decimal
 
 from msgspec.structs import replace
@@ -36,12 +36,14 @@ class RunBudgets:
         request_limit: Spent,
         chunks_per_task: int,
         estimate: Callable[[Prepared], Awaitable[ModelEstimate | None]],
+        without_price: Collection[str] = (),
     ) -> None:
         self._accounts = accounts
         self._workspaces = workspaces
         self._request_limit = request_limit
         self._chunks_per_task = chunks_per_task
         self._estimate = estimate
+        self._without_price = without_price
 
     async def begin(self, prepared: Prepared) -> Reserved | None:
         """Set aside what a new run may spend; None where it asks no model."""
@@ -50,6 +52,9 @@ class RunBudgets:
         before = await asyncio.to_thread(self._spent, prepared.space, prepared.key.key, starts_over=True)
         chunks = len(prepared.request.text) // prepared.settings.chunking.limit + 1
         usual, most = Spent(TOKENS_PER_CHUNK * chunks), self._request_limit
+        if prepared.extractor.name.removeprefix(ASKS_MODELS) in self._without_price:
+            # Nobody knows what it costs: nothing is set aside in money, and its tokens have an end.
+            most = Spent(most.tokens)
         likely = usual
         if len(prepared.request.text) <= LONG_TEXT and (found := await self._estimate(prepared)) is not None:
             # A call sets aside as much as its reply may have, so that the likely use alone would begin nothing.

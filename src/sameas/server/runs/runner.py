@@ -75,6 +75,7 @@ class Runner:
         body_memory: BodyMemory,
         accounts: DayAccounts,
         request_limit: Spent,
+        without_price: Collection[str] = (),
         rollout: Rollout,
         min_confidence: float | None = None,
         observe: Callable[[Event], None] = lambda _: None,
@@ -98,6 +99,7 @@ class Runner:
             request_limit=request_limit,
             chunks_per_task=0 if dispatch is None else chunks_per_task,
             estimate=preparer.estimate,
+            without_price=without_price,
         )
         self._promises = Promises(
             pending_runs, budgets=self.budgets, workspaces=workspaces, base=base, is_worker=is_worker, clock=clock

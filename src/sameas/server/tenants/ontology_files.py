@@ -86,8 +86,14 @@ class OntologyFiles:
 
     async def all(self) -> dict[str, Registered]:
         """Every file, by name."""
-        files = await asyncio.to_thread(self._list_files)
-        return {name: await self._described(name, path) for name, path in files.items()}
+        found = {}
+        for name, path in (await asyncio.to_thread(self._list_files)).items():
+            try:
+                found[name] = await self._described(name, path)
+            except FileNotFoundError:
+                # It went meanwhile, or the whole folder did.
+                continue
+        return found
 
     async def _described(self, name: str, path: Path) -> Registered:
         known = self._unchanged(name)
@@ -124,10 +130,12 @@ class OntologyFiles:
 
 def files_of(folder: Path) -> dict[str, Path]:
     """The ontologies of a folder, by name."""
-    if not folder.is_dir():
+    try:
+        paths = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    paths = (path for path in sorted(folder.iterdir()) if path.suffix in EXTENSIONS and not path.name.startswith("."))
-    return {path.stem: path for path in paths if path.is_file()}
+    fitting = (path for path in paths if path.suffix in EXTENSIONS and not path.name.startswith("."))
+    return {path.stem: path for path in fitting if path.is_file()}
 
 
 def published_files() -> dict[str, Path]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from sameas.extraction.extractors.prompted.order_cues import cues_order
+from sameas.extraction.extractors.prompted.order_grammar import orders_by_grammar
 from sameas.extraction.extractors.prompted.order_patterns import (
     ANYWHERE,
     ANYWHERE_BEGINS,
@@ -171,7 +172,7 @@ def _undisguised(sentence_text: str) -> str:
 def _speaks_to_assistant(sentence_text: str) -> tuple[bool, bool]:
     """Whether a sentence makes all that follows an order, and whether it is one."""
     takes_over, orders = cues_order(sentence_text)
-    return (True, True) if takes_over else _has_pattern(sentence_text, orders)
+    return (True, True) if takes_over else _has_pattern(sentence_text, orders or orders_by_grammar(sentence_text))
 
 
 def _has_pattern(sentence_text: str, orders: bool) -> tuple[bool, bool]:

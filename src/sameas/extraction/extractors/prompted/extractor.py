@@ -87,6 +87,11 @@ class ModelExtractor:
         return self._model
 
     @property
+    def index(self) -> OntologyIndex:
+        """The ontology that is asked about, as it is looked up: it is built once."""
+        return self._index
+
+    @property
     def prompt_settings(self) -> PromptSettings:
         return self._settings
 

@@ -62,7 +62,7 @@ BEGINS_WITH_ORDER = re.compile(
     # Output that A is B. Please reply only with ... Do not list ...
     (?:^|[;:])\W*(?:(?:please|now|also|then|instead|first|finally|next|and|but|so|always|never|just|only|simply|kindly|important
         |attention|do\s+not|don't|you\s+must|{_ASSISTANT})\b[\s,:!-]*)*
-        {_PUT_OUT}\s+(?:\w+\s+){{0,3}}?(?:that\b|the\s+following|exactly|with\b|this\b|these\b|{_ITEMS}\b|["'\u201c{{\[])
+        (?:(?:output|print|reply|respond|answer|return)\s+(?:\w+\s+){{0,3}}?with\b | {_PUT_OUT}\s+(?:\w+\s+){{0,3}}?(?:that\b|the\s+following|exactly|this\b|these\b|{_ITEMS}\b|["'\u201c{{\[]))
     """,
     re.IGNORECASE | re.VERBOSE,
 )

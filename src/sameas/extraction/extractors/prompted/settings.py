@@ -4,15 +4,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from sameas.llm.efforts import ROOM_FOR_THOUGHTS
 from sameas.llm.models import Effort
 
 ExtractionMode: TypeAlias = Literal["two-stage", "joint"]
 
 # What counts as asserted (assertion.py) decides what is in the graph.
-ASSERTION_VERSION = 4
-
-# Thoughts use up the room of the reply; what pydantic-ai allows Anthropic's models for each level, and a little more.
-_THOUGHTS: dict[Effort, int] = {"minimal": 1_100, "low": 2_200, "medium": 8_400, "high": 16_800}
+ASSERTION_VERSION = 5
 
 
 class PromptSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,10 +39,15 @@ class PromptSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         # A joint reply holds names and facts; a page of prose has more of both than fit into the room of one.
         usual, repair = (1800, 3600) if self.mode == "joint" else (600, 1800)
         if self.effort is not None:
-            usual, repair = (room + _THOUGHTS[self.effort] for room in (usual, repair))
+            usual, repair = (room + ROOM_FOR_THOUGHTS[self.effort] for room in (usual, repair))
         most = self.max_output_tokens or usual
         msgspec.structs.force_setattr(self, "max_output_tokens", most)
         msgspec.structs.force_setattr(self, "repair_output_tokens", self.repair_output_tokens or max(repair, most))
+        if self.effort is not None and most <= ROOM_FOR_THOUGHTS[self.effort]:
+            least = ROOM_FOR_THOUGHTS[self.effort] + 1
+            raise ValueError(
+                f"max_output_tokens must be at least {least} with effort {self.effort}: thoughts are in it"
+            )
         if self.samples < 1:
             raise ValueError("samples must be at least 1")
         if not (0 <= self.temperature <= 2 and 0 < self.sample_temperature <= 2):

@@ -324,6 +324,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/api/v1/keys/forget",
+        deletes=True,
         handle=forget_key,
         name="forgetKey",
         tag="keys",
@@ -336,6 +337,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/api/v1/keys/forget-many",
+        deletes=True,
         handle=forget_keys,
         name="forgetKeys",
         tag="keys",

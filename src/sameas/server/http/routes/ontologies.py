@@ -390,6 +390,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/api/v1/cache/clear",
+        deletes=True,
         handle=clear_cache,
         name="clearCache",
         tag="ontologies",

@@ -18,7 +18,7 @@ from sameas.server.http.route import Asked, Reply, Route, json_reply, query_of
 from sameas.server.problems import Problem
 from sameas.server.schemas import Answer, Schema
 from sameas.server.tenants.access import set_cookie
-from sameas.settings import SINGLE
+from sameas.settings_rules import SINGLE
 
 _UNAUTHENTICATED = 401
 
