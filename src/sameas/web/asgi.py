@@ -117,6 +117,9 @@ class IdempotencyMiddleware:
         if kind != "http":
             await self.app(scope, receive, send)
             return
+        if type(scope["headers"]) is not list:
+            # ASGI lets them be read once; here they are read again and again, and by the application after that.
+            scope["headers"] = list(scope["headers"])
         try:
             rule = self.table.find(scope)
         except UnseenMark as error:
