@@ -9,8 +9,8 @@ from bench.peers import PeerFailedError
 from tests.servers.program import ProgramMissingError
 
 TOOLS = {"measure", "__main__", "screenshots", "web_demo"}
-# Measured by `stores` already.
-PARTS = {"peers", "waiters", "growth_postgres"}
+# Measured by others already.
+PARTS = {"peers", "waiters", "growth_postgres", "word"}
 
 
 def main(names: list[str]) -> int:

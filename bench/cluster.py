@@ -2,8 +2,9 @@
 and limits that several nodes share.
 
     ./run bench cluster                        everything
-    ./run bench cluster limits|growth|cost     the shared limits alone, in windows of 12 s; throughput; processor time
-    ./run bench cluster many [DOCUMENTS]       equal documents, and the API while the queue is full
+    ./run bench cluster growth|cost|word       throughput; processor time; how soon word reaches another node
+    ./run bench cluster limits [SECONDS]       the shared limits of 4 nodes, in windows of 12 s (the long form has 60)
+    ./run bench cluster many [DOCUMENTS]       equal documents (1,500; the long form has 10,000), and the API while they wait
 
 Model calls take a second and workers ask one at a time, so that the machines wait and the processor of this one is
 enough. Processor time is that of every process together (API node, workers, broker, Redis, PostgreSQL, S3), with the time
@@ -15,20 +16,22 @@ import http.client
 import itertools
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
+from random import Random
 
 import psutil
 
 from bench.limits import AT_LEAST, SCHEMA, Arrived, served, verdict
+from bench.word import word
 from sameas.llm.account import WINDOW_SECONDS, RateLimits
 from sameas.llm.limiter import CentralRateLimiterService
 from sameas.llm.models import Ask, Message, open_model
@@ -49,10 +52,19 @@ _LATENCY = 1.0
 _EACH = 12
 _IDLE = 5.0
 _YIELDS = 14
+# Seconds of a call while the queue fills, and how many documents come when it is full.
+_FILLING_LATENCY = 5.0
+_WHILE_FULL = 300
 
 
-def main(part: str = "", documents: str = "10000") -> None:
-    parts = {"limits": shared_limits, "growth": growth, "cost": cost_of_a_run, "many": lambda: many(int(documents))}
+def main(part: str = "", size: str = "") -> None:
+    parts = {
+        "limits": lambda: shared_limits(window=float(size or "12")),
+        "growth": growth,
+        "cost": cost_of_a_run,
+        "word": lambda: [word(records) for records in ("redis", "postgres")],
+        "many": lambda: many(int(size or "1500")),
+    }
     for name, measure in parts.items():
         if part in ("", name):
             measure()
@@ -104,7 +116,11 @@ def cost_of_a_run(count: int = 300) -> None:
 
 
 def many(documents: int) -> None:
-    """Small documents with 30 % duplicates: calls equal the distinct ones; how long the API takes meanwhile."""
+    """Small documents with 30 % duplicates: calls equal the distinct ones; how long the API takes while they wait."""
+
+    def slow(call: Call) -> object:
+        return says(ORACLE(call), latency=_FILLING_LATENCY)
+
     distinct = documents * 7 // 10
     with ExitStack() as stack:
         machines = Machines(stack, workers=2, broker="rabbitmq", settings={"SAMEAS_MAX_RUNS": "16", **_LEASE})
@@ -115,84 +131,105 @@ def many(documents: int) -> None:
         for process in (one for worker in machines.workers for one in _tree(worker.pid)):
             process.nice(process.nice() + _YIELDS)
         calls_before = len(machines.model.calls)
+        # The queue fills until everything is accepted; then it is worked off.
+        machines.model.rescript(slow)
         began = time.monotonic()
         # In a process of their own: the model's server is in this one.
+        command = [sys.executable, "-m", "bench.cluster", "clients", *(node.url for node in machines.nodes)]
         clients = stack.enter_context(
-            subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "bench.cluster",
-                    "clients",
-                    *(node.url for node in machines.nodes),
-                    str(documents),
-                ],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
+            subprocess.Popen([*command, str(documents)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
         )
         stack.callback(clients.kill)
-        most = 0
-        while clients.poll() is None:
-            most = max(most, _waiting(machines))
-            time.sleep(1.0)
-        accepted_after = time.monotonic() - began
         assert clients.stdout is not None
-        p99, median, keys = json.loads(clients.stdout.read())
-        while _waiting(machines):
+        assert clients.stdin is not None
+        keys = json.loads(clients.stdout.readline())
+        accepted_after, waited = time.monotonic() - began, _promised(machines)
+        before = _processor_time(machines)
+        clients.stdin.write("and now\n")
+        clients.stdin.flush()
+        while_full = json.loads(clients.stdout.readline())
+        spent = {kind: seconds - before[kind] for kind, seconds in _processor_time(machines).items()}
+        machines.model.rescript(ORACLE)
+        while _promised(machines):
             time.sleep(1.0)
         seconds = time.monotonic() - began
         calls = len(machines.model.calls) - calls_before
+    new = distinct + _WHILE_FULL
     print(
-        f"{documents} documents, {distinct} of them distinct: {keys} runs, {calls} model calls "
-        f"({2 * distinct} are two for each); accepted in {accepted_after:.0f} s, done in {seconds:.0f} s"
+        f"{documents} documents, {distinct} of them distinct, and {_WHILE_FULL} more: {keys} and {_WHILE_FULL} runs, {calls} "
+        f"model calls ({2 * new} are two for each){verdict(calls == 2 * new)}; accepted in {accepted_after:.0f} s, done "
+        f"in {seconds:.0f} s"
     )
-    print(
-        f"API while the queue is full: p99 {1000 * p99:.0f} ms (150), median {1000 * median:.0f} ms; at most "
-        f"{most} runs waited"
-    )
+    print(f"API while {waited} runs wait:")
+    for what, took in while_full.items():
+        p99 = statistics.quantiles(took, n=100)[98]
+        print(
+            f"  {what:<22} p99 {1000 * p99:.0f} ms (150), median {1000 * statistics.median(took):.0f} ms of {len(took)}"
+        )
+    print("  processor time meanwhile: " + ", ".join(f"{name} {took:.1f} s" for name, took in spent.items()))
 
 
 def _accept(urls: Sequence[str], documents: int) -> None:
-    """Clients of the nodes: send the documents, and print how long answers took and how many keys there were."""
+    """Clients of the nodes: send the documents and print how many keys there were; when told so, send more and ask how
+    runs stand, and print how long the answers took.
+    """
     distinct = documents * 7 // 10
-    queue = iter([sentence(number % distinct) for number in range(documents)])
-    took: list[float] = []
-    keys: set[str] = set()
+    keys: list[str] = []
+    took: dict[str, list[float]] = {"a new document": [], "one that waits already": [], "how a run stands": []}
     lock = threading.Lock()
 
-    def client(url: str) -> None:
-        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60.0)
+    def post(connection: http.client.HTTPConnection, number: int) -> str:
+        body = {"text": sentence(number), "ontologyId": "company", "extractionParams": {"extractor": "model"}}
+        headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
+        connection.request("POST", "/api/v1/extract", json.dumps(body), headers)
+        reply = connection.getresponse()
+        return str(json.loads(reply.read())["idempotencyKey"])
+
+    def client(url: str, numbers: Iterator[int], *, is_timed: bool) -> None:
+        connection, random = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60.0), Random(url)
         while True:
             with lock:
-                text = next(queue, None)
-            if text is None:
+                number = next(numbers, None)
+            if number is None:
                 return
-            body = {"text": text, "ontologyId": "company", "extractionParams": {"extractor": "model"}}
-            headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
             began = time.perf_counter()
-            connection.request("POST", "/api/v1/extract", json.dumps(body), headers)
-            reply = connection.getresponse()
-            said = json.loads(reply.read())
-            with lock:
-                took.append(time.perf_counter() - began)
-                keys.add(said["idempotencyKey"])
+            key = post(connection, number)
+            seconds = time.perf_counter() - began
+            if not is_timed:
+                with lock:
+                    keys.append(key)
+                continue
+            took["a new document" if number >= documents else "one that waits already"].append(seconds)
+            began = time.perf_counter()
+            connection.request("GET", f"/api/v1/runs/{random.choice(keys)}")
+            connection.getresponse().read()
+            took["how a run stands"].append(time.perf_counter() - began)
 
-    threads = [threading.Thread(target=client, args=(url,)) for url in (*urls, *urls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    print(json.dumps((statistics.quantiles(took, n=100)[98], statistics.median(took), len(keys))))
+    def all_clients(numbers: Iterable[int], *, is_timed: bool) -> None:
+        queue = iter(numbers)
+        threads = [
+            threading.Thread(target=client, args=(url, queue), kwargs={"is_timed": is_timed}) for url in (*urls, *urls)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    all_clients((number % distinct for number in range(documents)), is_timed=False)
+    print(len(set(keys)), flush=True)
+    sys.stdin.readline()
+    # Every other one is new.
+    more = chain.from_iterable((documents + number, distinct - 1 - number % distinct) for number in range(_WHILE_FULL))
+    all_clients(more, is_timed=True)
+    print(json.dumps(took), flush=True)
 
 
-def _waiting(machines: Machines) -> int:
+def _promised(machines: Machines) -> int:
     """Runs that were accepted and have not ended."""
-    found = re.search(r"^sameas_runs_waiting (\S+)", machines.nodes[0].ask("GET", "/metrics")[1], re.MULTILINE)
-    return 0 if found is None else int(float(found[1]))
+    return sum(1 for path in (machines.s3.folder / "buckets").glob("*/objects/requests/*/*") if path.is_file())
 
 
-def shared_limits(*, nodes: int = 3, window: float = 12.0, windows: int = 4, limit: int = 120) -> None:
+def shared_limits(*, nodes: int = 4, window: float = 12.0, windows: int = 4, limit: int = 120) -> None:
     """The requests of several nodes under pressure, counted where they arrive: never above the limit, and how much of it."""
     with (
         RedisServer(appendonly="always") as redis,

@@ -44,9 +44,19 @@ def repeated_blocks(modules: list[Path]) -> int:
     """Places where six lines stand that stand elsewhere, too; blank lines, imports and comments do not count."""
     places: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path in modules:
-        lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
-        lines = [line for line in lines if line and not line.startswith(("#", "import ", "from ", '"""'))]
+        lines = counted_lines(path.read_text("utf-8"))
         for at in range(len(lines) - BLOCK + 1):
             places[tuple(lines[at : at + BLOCK])].append((path, at))
     repeated = {place for found in places.values() if len(found) > 1 for place in found}
     return sum((path, at - 1) not in repeated for path, at in repeated)
+
+
+def counted_lines(text: str) -> list[str]:
+    imports = {
+        number
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = [line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in imports]
+    return [line for line in lines if line and not line.startswith(("#", '"""'))]

@@ -1,10 +1,12 @@
-"""`./run screenshots [PAGE ...]`: a picture of each page of the web app, from a real service in a real browser.
+"""`./run screenshots [PAGE ...]`: a picture of each page of the web app, light and dark, from a real service in a real
+browser.
 
 The service is filled with the documents that come along and with thirty days of invented hourly counts, so that the
 charts have something to show; everything else is what the service made of it. Not a benchmark: nothing is measured.
-The story names a firm in Chinese: without a font for it (on Debian `fonts-wqy-microhei`) its letters are boxes.
+Pictures look alike wherever they are made, because the fonts must be there; the command says which packages they are of.
 """
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,7 +21,14 @@ from bench.web_demo import QUESTION, Demo, demo_service
 from tests.servers.program import ProgramMissingError, find_program
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
-WIDTH, HEIGHT = 1280, 860
+WIDTH, HEIGHT = 1440, 900
+# What Debian calls the packages of the fonts in the pictures; the story names a firm in Chinese.
+FONTS = {
+    "Inter": "fonts-inter",
+    "Noto Serif": "fonts-noto-core",
+    "WenQuanYi Micro Hei": "fonts-wqy-microhei",
+    "DejaVu Sans Mono": "fonts-dejavu-core",
+}
 WITHIN = 30_000
 # Milliseconds until charts are drawn and nothing moves any more.
 SETTLE = 800
@@ -33,41 +42,68 @@ SELECT ?company ?founder ?city {
 ORDER BY ?company"""
 
 
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+
+
 class Shot(NamedTuple):
-    """A page: where it is, what is there when it is ready, what somebody does on it first, and in which colours."""
+    """A page: where it is, what is there when it is ready, and what somebody does on it first."""
 
     address: str
     ready: str
     act: Callable[[Page], object] = lambda _: None
-    scheme: Literal["light", "dark"] = "light"
 
 
 def main(*wanted: str) -> None:
-    program = find_program("chromium")
+    program, smaller = find_program("chromium"), required("pngquant", "pngquant")
+    look_for_fonts()
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, demo_service(Path(home)) as demo, browser(program) as page:
         for name, shot in pages(demo).items():
             if wanted and name not in wanted:
                 continue
-            page.emulate_media(color_scheme=shot.scheme)
-            page.goto("about:blank")
-            page.goto(urljoin(f"{demo.url}/", shot.address))
-            page.wait_for_selector(shot.ready, timeout=WITHIN)
-            shot.act(page)
-            page.wait_for_timeout(SETTLE)
-            path = FOLDER / f"{name}.png"
-            page.screenshot(path=path)
-            print(f"{path.relative_to(FOLDER.parents[1])}  {path.stat().st_size / 1000:.0f} kB", flush=True)
+            for scheme in SCHEMES:
+                path = FOLDER / f"{name}{'' if scheme == 'light' else '-dark'}.png"
+                take(page, urljoin(f"{demo.url}/", shot.address), shot, scheme, path)
+                subprocess.run([smaller, "--force", "--skip-if-larger", "--strip", "--ext", ".png", path], check=False)
+                print(f"{path.relative_to(FOLDER.parents[1])}  {path.stat().st_size / 1000:.0f} kB", flush=True)
+
+
+def take(page: Page, address: str, shot: Shot, scheme: Scheme, path: Path) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector(shot.ready, timeout=WITHIN)
+    shot.act(page)
+    page.wait_for_timeout(SETTLE)
+    page.screenshot(path=path)
+
+
+def required(program: str, package: str) -> Path:
+    try:
+        return find_program(program)
+    except ProgramMissingError:
+        sys.exit(f"{program} is not on this machine. On Debian and Ubuntu: apt-get install {package}")
+
+
+def look_for_fonts() -> None:
+    """Ends with what to install where a font is missing."""
+    lister = required("fc-list", "fontconfig")
+    listed = subprocess.run([lister, ":", "family"], check=True, capture_output=True, text=True).stdout
+    there = {family.strip() for line in listed.splitlines() for family in line.split(",")}
+    missing = [package for family, package in FONTS.items() if family not in there]
+    if missing:
+        sys.exit(f"fonts of the pictures are missing. On Debian and Ubuntu: apt-get install {' '.join(missing)}")
 
 
 def pages(demo: Demo) -> dict[str, Shot]:
     """Every page of the web app."""
     run, collection = demo.run, f"#/collections/{demo.collection}"
     return {
-        "studio": Shot("#/", "textarea"),
+        # A part of a run is given up after a minute.
         "studio-live": Shot(demo.live, "mark"),
+        "studio": Shot("#/", "textarea"),
         "studio-run": Shot(f"#/studio/{run}", ".canvas[data-settled]", _choose_fact),
-        "studio-run-dark": Shot(f"#/studio/{run}", ".canvas[data-settled]", _choose_fact, scheme="dark"),
         "studio-graph": Shot(f"#/studio/{run}", ".canvas[data-settled]", _enlarge),
         "studio-review": Shot(f"#/studio/{run}?tab=review", ".canvas[data-settled]"),
         "compare": Shot(f"#/compare?left={run}&right={demo.other}", ".difference"),
@@ -102,7 +138,7 @@ def _enlarge(page: Page) -> None:
     page.get_by_role("tab", name="Entities").click()
     page.locator("[data-entity]", has_text="Nordlicht Speicher").first.click()
     page.get_by_role("button", name="Enlarge").click()
-    page.mouse.move(640, 840)
+    page.mouse.move(640, 880)
 
 
 def _open_first_facts(page: Page) -> None:
@@ -112,7 +148,7 @@ def _open_first_facts(page: Page) -> None:
 
 def _choose(page: Page) -> None:
     page.locator(".things button", has_text="Tidewater Robotics").first.click()
-    page.mouse.move(640, 430)
+    page.mouse.move(20, 430)
     page.evaluate("scrollTo(0, 190)")
 
 

@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 import pyoxigraph
 import pytest
 
+from sameas.cli.formats import ENDINGS
 from sameas.connections import open_store
 from sameas.identity.ids import uuid7
 from sameas.once.call_builder import identity_of
@@ -128,6 +129,37 @@ def test_several_graphs_on_one_stream_are_one_turtle(extract):
 
 def test_several_graphs_that_do_not_fit_on_a_stream_are_refused(extract):
     assert "--out FOLDER" in extract("*.txt", "--format", "csv", code=2).stderr
+
+
+def test_a_file_is_written_as_it_is_called_unless_a_format_is_asked_for(extract, folder):
+    for ending, name in ENDINGS.items():
+        extract("a.txt", "--out", f"called{ending}", "--quiet")
+        extract("a.txt", "--out", "asked.txt", "--format", name, "--quiet")
+        assert (folder / f"called{ending}").read_bytes() == (folder / "asked.txt").read_bytes(), ending
+    extract("a.txt", "--out", "odd.JSONLD", "--quiet")
+    assert (folder / "odd.JSONLD").read_bytes() == (folder / "called.jsonld").read_bytes()
+    extract("a.txt", "--out", "plain.txt", "--quiet")
+    assert (folder / "plain.txt").read_bytes() == (folder / "called.ttl").read_bytes()
+    extract("a.txt", "--out", "other.jsonld", "--format", "turtle", "--quiet")
+    assert (folder / "other.jsonld").read_bytes() == (folder / "called.ttl").read_bytes()
+
+
+def test_a_name_that_no_format_fits_is_refused_before_any_work(extract, folder):
+    refused = extract("a.txt", "--out", "graph.rdf", code=2).stderr
+    assert "graph.rdf" in refused
+    assert "--format" in refused
+    assert "one file" in extract("a.txt", "b.txt", "--out", "graphs.jsonld", code=2).stderr
+    assert not list(folder.glob("graph*"))
+    assert not (folder / "runs").exists()
+    extract("a.txt", "--out", "graph.rdf", "--format", "turtle", "--quiet")
+    assert parse((folder / "graph.rdf").read_text("utf-8"))
+
+
+def test_a_run_is_shown_in_the_format_of_its_file(extract, sameas, folder):
+    key = extract("a.txt", "--out", "first.graphml").stderr.splitlines()[-1].split()[-1]
+    sameas("runs", "show", key, "--out", "shown.nq")
+    assert list(pyoxigraph.parse((folder / "shown.nq").read_bytes(), format=pyoxigraph.RdfFormat.N_QUADS))
+    assert "graph.xlsx" in sameas("runs", "show", key, "--out", "graph.xlsx", code=2).stderr
 
 
 def test_one_bad_document_does_not_cost_the_others(extract, folder):
@@ -527,6 +559,15 @@ def test_runs_are_listed_shown_and_removed(extract, sameas):
     assert "replayed" not in extract("a.txt").stderr
 
 
+def test_a_shown_run_says_how_sure_each_relation_is_and_how_many_are_left_out_of_answers(extract, sameas):
+    answer = json.loads(extract("a.txt", "--json", "--min-confidence", "0").stdout)
+    shown = sameas("runs", "show", answer["idempotencyKey"])
+    assert f"{answer['relations'][0]['confidence']:.2f}" in shown.stdout
+    assert "leaves" not in shown.stderr
+    shown = sameas("runs", "show", answer["idempotencyKey"], SAMEAS_MIN_CONFIDENCE="1")
+    assert f"`extract` leaves {len(answer['relations'])} of these out, below confidence 1" in shown.stderr
+
+
 def test_events_of_a_run_are_its_journal(extract, sameas):
     key = json.loads(extract("a.txt", "--json").stdout)["idempotencyKey"]
     events = [json.loads(line) for line in sameas("runs", "events", key).stdout.splitlines()]
@@ -787,6 +828,7 @@ def test_the_demo_shows_graph_replay_and_edit(tmp_path):
     )
     assert time.monotonic() - began < 60
     assert "founder         Jürgen Möller" in done.stdout
+    assert "the chief executive of Nordlicht Speicher is Hélène Aubert" in done.stdout
     assert "replayed, nothing was extracted" in done.stdout
     assert "1 of 4 chunks redone, 3 reused" in done.stdout
     assert "+ nordlicht-speicher employees 655" in done.stdout

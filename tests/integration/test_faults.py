@@ -52,7 +52,7 @@ def proxy(server_url):
 @pytest.fixture
 def through(server_url, proxy):
     """An engine whose every message goes through the proxy, and one that reaches the server directly."""
-    policy = Policy(lease=LEASE, patience=0.2, wait_for=4.0)
+    policy = Policy(lease=LEASE, hand_in_for=0.2, wait_for=4.0)
     with (
         Engine(open_store(server_url), policy=policy) as direct,
         Engine(open_store(proxy.url_of(server_url), **bounds(server_url)), policy=policy) as engine,

@@ -1,6 +1,9 @@
 """A collection is published: to a real SPARQL server, and over Bolt as far as an embedded openCypher can check it."""
 
+import contextlib
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +16,8 @@ import httpx
 import ladybug
 import pytest
 
-from sameas.questions.bolt_target import BoltPush, push_bolt
+from sameas.collections.errors import CollectionError
+from sameas.questions.bolt_target import LABELS, BoltPush, push_bolt
 from sameas.questions.errors import PublishError
 from sameas.questions.sparql_target import SparqlTarget, push_sparql
 from tests.servers.port import free_port
@@ -139,6 +143,21 @@ def test_a_server_follows_merges_and_what_was_told_apart(writer: Writer, server:
     assert rows(server, asked) == []
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_server_keeps_nothing_of_what_is_gone(writer: Writer, server: str, seed: int) -> None:
+    draw = random.Random(100 + seed)
+    target = SparqlTarget.of(server)
+    for _ in range(6):
+        for _ in range(draw.randint(1, 3)):
+            random_change(writer, draw)
+        push_sparql(writer.collection, target)
+        followed = everything(server)
+        for graph in {one["g"] for one in followed} | {f"{BASE}collection-{writer.collection.id}-state"}:
+            httpx.delete(f"{server}/store", params={"graph": graph}).raise_for_status()
+        push_sparql(writer.collection, target)
+        assert followed == everything(server)
+
+
 def test_what_was_erased_is_nowhere_on_a_server_after_the_next_push(writer: Writer, server: str) -> None:
     collection = writer.collection
     target = SparqlTarget.of(server)
@@ -187,20 +206,23 @@ def test_one_address_is_enough_for_usual_servers(given: str, store: str, update:
     assert SparqlTarget.of(given) == SparqlTarget(store, update)
 
 
+_LABELLING = re.compile(r"(SET|REMOVE) n:`(\w+)`\Z")
+
+
 class Embedded:
-    """ladybug, with the tables that it wants declared; it has no second label of a node, so those are left out."""
+    """ladybug, with the tables that it wants declared; it has no second label of a node, so those are kept beside it."""
 
     def __init__(self, properties: tuple[str, ...]) -> None:
         self.connection: Any = ladybug.Connection(ladybug.Database(":memory:"))
-        self.labels: list[str] = []
+        self.labels: set[tuple[str, str]] = set()
         for table in (
-            "NODE TABLE Collection(iri STRING PRIMARY KEY, revision INT64, name STRING)",
+            "NODE TABLE Collection(iri STRING PRIMARY KEY, revision INT64, name STRING, underWay BOOL)",
             "NODE TABLE Entity(iri STRING PRIMARY KEY, name STRING)",
             "NODE TABLE Name(text STRING PRIMARY KEY)",
             "NODE TABLE Value(iri STRING PRIMARY KEY, value STRING, datatype STRING, unit STRING)",
             (
                 "NODE TABLE Document(iri STRING PRIMARY KEY, sha256 STRING, name STRING, title STRING, location STRING, "
-                "mediaType STRING, readAt STRING)"
+                "mediaType STRING, readAt STRING, names STRING[])"
             ),
             "NODE TABLE Statement(iri STRING PRIMARY KEY, predicate STRING, confidence DOUBLE)",
             (
@@ -223,15 +245,39 @@ class Embedded:
             self.connection.execute(f"CREATE {table}")
 
     def run(self, statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
-        if " SET n:`" in statement:
-            self.labels.append(statement)
+        if (change := _LABELLING.search(statement)) is not None:
+            (self.labels.update if change[1] == "SET" else self.labels.difference_update)(
+                {(row["iri"], change[2]) for row in values["rows"]}
+            )
             return []
+        if statement == LABELS:
+            asked = [row["iri"] for row in values["rows"]]
+            return [
+                {"iri": iri, "labels": ["Entity", *(label for one, label in self.labels if one == iri)]}
+                for iri in asked
+            ]
         found = self.connection.execute(statement, parameters=values)
         names = found.get_column_names()
         return [dict(zip(names, row, strict=True)) for row in found.get_all()]
 
     def rows(self, query: str) -> list[Any]:
         return sorted(self.connection.execute(query).get_all())
+
+    def everything(self) -> dict[str, list[Any]]:
+        """All nodes with what they say, and all relationships, in an order of their own."""
+        found = {"labels": sorted(self.labels & {(row[0], label) for row in self.rows("MATCH (n:Entity) RETURN n.iri")
+                                                 for label in {label for _, label in self.labels}})}  # fmt: skip
+        for table, key in _TABLES.items():
+            nodes = self.connection.execute(f"MATCH (n:`{table}`) RETURN n").get_all()
+            found[table] = sorted(str({k: v for k, v in node.items() if not k.startswith("_")}) for (node,) in nodes)
+            for other, other_key in _TABLES.items():
+                asked = f"MATCH (a:`{table}`)-[r]->(b:`{other}`) RETURN label(r), a.{key}, b.{other_key}"
+                found[f"{table} to {other}"] = self.rows(asked)
+        return found
+
+
+_TABLES = {"Entity": "iri", "Name": "text", "Value": "iri", "Document": "iri", "Statement": "iri", "Evidence": "iri"}
+_PROPERTIES = ("acquired", "headquarters", "employees")
 
 
 def test_bolt_statements_bring_a_graph_database_up_to_date(writer: Writer) -> None:
@@ -260,6 +306,93 @@ def test_bolt_statements_bring_a_graph_database_up_to_date(writer: Writer) -> No
         "MATCH (n:Entity)-[:NAMED]->(a) RETURN n.iri, a.text",
     ):
         assert database.rows(query) == fresh.rows(query)
+
+
+def random_change(writer: Writer, draw: random.Random) -> None:
+    collection = writer.collection
+    names = [one.names[0].name for one in collection.documents(limit=100) if not one.names[0].name.startswith("known:")]
+    things = [one.id for one in collection.entities(limit=200)]
+    firms = ["Weserstahl AG", "Helvetia Zellen", "Bora Foods", "Alster Capital", "Bora Foods Ltd"]
+
+    def fact() -> tuple[str, str, str]:
+        firm = f"{draw.choice(firms)}/{draw.choice(('Company', 'Company', 'Organization'))}"
+        return draw.choice(
+            [
+                (firm, "acquired", f"{draw.choice(firms)} Two/Company"),
+                (firm, "headquarters", f"{draw.choice(('Zug', 'Bremen', 'Hamburg'))}/City"),
+                (firm, "employees", str(draw.randint(1, 3))),
+            ]
+        )
+
+    match draw.randrange(8):
+        case 0 | 1 | 2:
+            writer.put(f"d{draw.randrange(5)}.txt", *(fact() for _ in range(draw.randint(1, 3))))
+        case 3 | 4 if len(names) > 1:
+            collection.remove_name(draw.choice(names))
+        case 5 if len(things) > 2:
+            one, other = draw.sample(things, 2)
+            # Two that are one already, or cannot be parted by these names, stay as they are.
+            with contextlib.suppress(CollectionError):
+                collection.decide(draw.choice(("same", "different")), one, other)
+        case 6 if decisions := collection.decisions():
+            collection.undo(draw.choice(decisions).id)
+        case _:
+            rows = "".join(
+                f"https://example.org/id/{draw.randint(1, 3)}{i},{firm}\n" for i, firm in enumerate(firms[:2])
+            )
+            collection.link_known("firms.csv", f"iri,name\n{rows}".encode())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_graph_database_keeps_nothing_of_what_is_gone(writer: Writer, seed: int) -> None:
+    draw = random.Random(seed)
+    followed = Embedded(_PROPERTIES)
+    for _ in range(8):
+        for _ in range(draw.randint(1, 3)):
+            random_change(writer, draw)
+        BoltPush(writer.collection, followed.run).go()
+        fresh = Embedded(_PROPERTIES)
+        BoltPush(writer.collection, fresh.run).go()
+        assert followed.everything() == fresh.everything()
+    assert fresh.rows("MATCH (e:Evidence) RETURN e.iri")
+
+
+def test_a_broken_push_leaves_nothing_behind_once_another_has_ended(writer: Writer) -> None:
+    collection = writer.collection
+    for broken_at in range(1, 30, 2):
+        database = Embedded(_PROPERTIES)
+        BoltPush(collection, database.run).go()
+        writer.put("three.txt", ("Alster Capital/Company", "employees", str(broken_at)))
+        calls = 0
+
+        def breaks(statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+            nonlocal calls
+            calls += 1
+            if calls > broken_at:  # noqa: B023
+                raise ConnectionError
+            return database.run(statement, values)  # noqa: B023
+
+        writer.put("one.txt", ("Weserstahl AG/Company", "headquarters", f"Town {broken_at}x/City"))
+        with contextlib.suppress(ConnectionError):
+            BoltPush(collection, breaks).go()
+        BoltPush(collection, database.run).go()
+        fresh = Embedded(_PROPERTIES)
+        BoltPush(collection, fresh.run).go()
+        assert database.everything() == fresh.everything(), broken_at
+
+
+def test_what_others_put_into_a_graph_database_stays(writer: Writer) -> None:
+    database = Embedded(_PROPERTIES)
+    for statement in (
+        "CREATE (:Entity {iri: 'https://example.org/kg/other/thing-1', name: 'Of another base'})",
+        "CREATE (:Entity {iri: 'https://elsewhere.example/mine', name: 'Mine'})",
+    ):
+        database.connection.execute(statement)
+    BoltPush(writer.collection, database.run).go()
+    writer.collection.erase("Helvetia Zellen")
+    BoltPush(writer.collection, database.run).go()
+    mine = "MATCH (n:Entity) WHERE n.name IN ['Mine', 'Of another base'] RETURN n.name"
+    assert database.rows(mine) == [["Mine"], ["Of another base"]]
 
 
 def test_a_graph_database_follows_what_was_told_apart(writer: Writer) -> None:

@@ -10,9 +10,11 @@ from contextlib import closing
 import pytest
 
 from sameas.client import AsyncClient, Client, ServiceError
+from sameas.client.calls import InThread, Pause
 from sameas.client.collection_calls import Look
 from sameas.collections.filling import FolderError
 from sameas.once.errors import OutcomeUnknown, StoreUnavailable
+from sameas.once.script import run as run_script
 from sameas.server.runs.day_accounts import Spent
 from sameas.server.runs.runner import Runner
 from tests.integration.model_path import ORACLE
@@ -173,6 +175,17 @@ def test_what_is_erased_is_gone_with_the_runs_that_named_it(service, client, pre
         assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
 
 
+def test_a_text_that_names_what_was_erased_leaves_no_run_behind(service, client, press):
+    (anna,) = client.collections.find(press, "Anna Stone")
+    client.collections.erase(press, anna.id)
+    client.collections.add(press, {"c.txt": "Anna Stone works for Acme Ltd. Carla Poe works for Acme Ltd."})
+    assert client.collections.wait(press, within=30).waiting == 0
+    assert client.collections.find(press, "Anna Stone") == ()
+    assert [one.name for one in client.collections.find(press, "Carla Poe")] == ["Carla Poe"]
+    runs = service.app.service.settings.home
+    assert [file for file in runs.rglob("text.txt") if b"Carla Poe" in file.read_bytes()] == []
+
+
 def test_the_runs_are_gone_before_the_collection_forgets_which_they_were(service, client, press):
     (anna,) = client.collections.find(press, "Anna Stone")
     runs = [one.run for one in client.collections.documents(press)]
@@ -269,8 +282,8 @@ def test_a_file_that_vanished_is_told_and_gone_over_rest(client, press, tmp_path
     look = Look.at(tmp_path, named="in")
     (tmp_path / "b.txt").unlink()
     calls = client.collections._calls.sync(
-        press, look, extractor="lexicon", model=None, retry_failed=False, allow_empty=False, within=60
+        press, tmp_path, named="in", extractor="lexicon", model=None, retry_failed=False, allow_empty=False, within=60
     )
-    done = client.collections._do(calls)
+    done = run_script(calls, client._send, {Pause: lambda pause: time.sleep(pause.seconds), InThread: lambda _: look})
     assert (done.unchanged, done.vanished, done.removed, list(done.errors)) == (1, 1, 1, ["in/b.txt"])
     assert "in/b.txt" not in {one.names[0].name for one in client.collections.documents(press)}

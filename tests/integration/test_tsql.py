@@ -60,7 +60,7 @@ def batches():
         if SCHEMA.fullmatch(name) or name in conditions or name == "one_lease":
             continue
         fitting = for_forget if name == "forget_where" else conditions
-        whole = text.replace("{conditions}", " AND ".join(fitting.values())).replace("{patience}", "2000")
+        whole = text.replace("{conditions}", " AND ".join(fitting.values())).replace("{lock_wait}", "2000")
         found[name] = batch(whole)
     found["renew_many"] = batch(backend()._of_holders(renewals(3)).sql)
     return found
@@ -119,13 +119,13 @@ class TestPatience:
         ],
     )
     def test_a_claim_waits_no_longer_than_its_caller(self, seconds, milliseconds):
-        patience = None if seconds is None else round(seconds * 1e6)
-        sql = claim_text(patience)
+        lock_wait = None if seconds is None else round(seconds * 1e6)
+        sql = claim_text(lock_wait)
         assert f"SET LOCK_TIMEOUT {milliseconds};" in sql
         assert "{" not in sql
 
     def test_texts_are_few_whatever_callers_wish(self):
-        assert len({claim_text(patience) for patience in range(0, 5_000_000, 12_345)}) <= 6
+        assert len({claim_text(lock_wait) for lock_wait in range(0, 5_000_000, 12_345)}) <= 6
 
     def test_other_writes_wait_as_long_as_the_store(self):
         assert "SET LOCK_TIMEOUT 2000;" in backend()._sql["settle"]
@@ -174,8 +174,8 @@ def backend():
     return MsSqlBackend(performer, dialect="mssql")
 
 
-def claim_text(patience):
-    request = ClaimRequest(identity_of("s", "k"), "f", "attempt", 1, 1, patience=patience)
+def claim_text(lock_wait):
+    request = ClaimRequest(identity_of("s", "k"), "f", "attempt", 1, 1, lock_wait=lock_wait)
     return backend()._take(request).sql
 
 

@@ -563,10 +563,9 @@ def test_a_key_is_shown_where_the_browser_lends_no_clipboard(browser, service):
 def test_pages_with_nothing_to_show_are_for_everybody_and_say_what_to_do(browser, tmp_path, scheme):
     told = {
         "#/": "Still needed: a text and an ontology.",
-        "#/collections": "No collection yet",
-        "#/compare": "Choose two runs",
+        "#/compare": "Two runs are needed",
         "#/runs": "No run yet: paste a text in the Studio.",
-        "#/keys": "No record yet.",
+        "#/keys": "No record yet. Every run makes one",
         "#/health": "No model was asked since the start.",
         "#/studio/00000000": "there is no run",
         "#/runs/00000000/timeline": "there is no run",
@@ -576,6 +575,16 @@ def test_pages_with_nothing_to_show_are_for_everybody_and_say_what_to_do(browser
         "#/nowhere": "There is no such page",
     }
     with running(tmp_path) as fresh, open_page(browser, fresh.url, color_scheme=scheme, forgiven=("404",)) as page:
+        page.goto(f"{fresh.url}/#/collections")
+        page.get_by_text("No collection yet").wait_for()
+        assert violations(page) == []
+        empty = fresh.client.post("/api/v1/collections", json={"name": "new", "ontologyId": "company"}).json()["id"]
+        for part in ("graph", "pairs", "contradictions", "sparql", "ask"):
+            told[f"#/collections/{empty}/{part}"] = "No document yet"
+        told[f"#/collections/{empty}"] = "No document yet: drop some above."
+        page.goto(f"{fresh.url}/#/collections/{empty}/pairs")
+        page.get_by_role("link", name="Add documents").click()
+        page.get_by_text("or drop them here").wait_for()
         for address, words in told.items():
             page.set_viewport_size({"width": 1280, "height": 800})
             page.goto(f"{fresh.url}/{address}")

@@ -1,5 +1,6 @@
 """The pages of collections in a real browser: documents, graph, things, decisions, contradictions, SPARQL, questions."""
 
+import re
 import time
 from typing import NamedTuple
 
@@ -326,10 +327,19 @@ def test_sparql_is_completed_from_the_ontology_and_answered_as_table_and_graph(p
     editor.press_sequentially("?person }")
     editor.press("Control+Enter")
     rows = page.get_by_role("region", name="Rows").locator("tbody tr")
-    expect(rows.filter(has_text="tidewater-robotics")).to_contain_text("maria-okafor")
+    company = rows.filter(has_text="Tidewater Robotics").first
+    expect(company).to_contain_text("Maria Okafor")
+    # Names are for people; who wants the identity finds the whole of it.
+    expect(company.get_by_role("link").first).to_have_attribute(
+        "title", re.compile(r"^urn:sameas:\S*tidewater-robotics")
+    )
     assert violations(page) == []
     page.get_by_role("tab", name="Graph").click()
-    page.locator(".answer .canvas").wait_for()
+    page.locator(".answer .canvas[data-settled]").wait_for()
+    names = page.evaluate(
+        "() => document.querySelector('.answer .canvas').chart.graphData().nodes.map((one) => one.name)"
+    )
+    assert {"Tidewater Robotics", "Maria Okafor"} <= set(names)
     # A query that is no query is answered with where it is wrong, and an update is refused.
     editor.fill("SELECT ?x {")
     editor.press("Control+Enter")
@@ -340,6 +350,29 @@ def test_sparql_is_completed_from_the_ontology_and_answered_as_table_and_graph(p
     with page.expect_download() as download:
         page.get_by_role("button", name="Download CSV").click()
     assert download.value.suggested_filename == "answer.csv"
+
+
+def test_rows_of_sparql_have_names_and_prefixes_and_the_whole_iri_as_title(place, page):
+    go(page, place, "/sparql")
+    editor = page.get_by_label("SPARQL")
+    rows = page.get_by_role("region", name="Rows").locator("tbody tr")
+    labelled = "https://sameas.dev/example/company#Company"
+    editor.fill(
+        f"PREFIX mine: <https://example.org/mine/>\nSELECT ?class ?type ?own ?other {{ VALUES (?class ?type ?own ?other)"
+        f" {{ (<{labelled}> <http://www.w3.org/2002/07/owl#Class> mine:one <https://example.org/else/where>) }} }}"
+    )
+    editor.press("Control+Enter")
+    cells = rows.first.locator("td")
+    for at, (words, iri) in enumerate(
+        (
+            ("company", labelled),
+            ("owl:Class", "http://www.w3.org/2002/07/owl#Class"),
+            ("mine:one", "https://example.org/mine/one"),
+            ("https://example.org/else/where", "https://example.org/else/where"),
+        )
+    ):
+        expect(cells.nth(at)).to_have_text(words)
+        expect(cells.nth(at).locator("[title]")).to_have_attribute("title", iri)
 
 
 def test_a_question_is_answered_with_the_sentences_it_rests_on(place, page):

@@ -168,6 +168,58 @@ def test_keys_are_filtered_by_all_that_is_known_of_them(console):
         expect(page.get_by_text("No record fits these filters.")).to_be_visible()
 
 
+def test_each_filter_of_keys_narrows_by_itself_and_is_in_the_address(console):
+    hold_key(console.service, "order-in-hand")
+    today = datetime.now(UTC).date()
+    fitting = {
+        "Scope": ("extraction", "extract"),
+        "State": ("held", "done"),
+        "Route": ("/api/v1/extract", "/api/v1/nowhere"),
+        "Method": ("POST", "DELETE"),
+        "Status code": ("200", "404"),
+        "From": (str(today - timedelta(days=1)), str(today + timedelta(days=1))),
+        "To": (str(today + timedelta(days=1)), "2020-01-01"),
+    }
+    with console.open("/keys") as page:
+        rows = page.locator(".table-frame[aria-label='Records'] tbody tr")
+        filters = page.get_by_role("search", name="Filter records")
+        rows.first.wait_for()
+        seen = {}
+        for name, values in fitting.items():
+            label = page.locator(".label").get_by_text(name, exact=True)
+            field = filters.locator(".field").filter(has=label).locator("input, select")
+            for value in values:
+                with page.expect_response("**/api/v1/keys?*") as asked:
+                    if name in ("State", "Method"):
+                        field.select_option(value)
+                    else:
+                        field.fill(value)
+                        field.blur()
+                told = asked.value.json()["keys"]
+                seen[name, value] = {one["key"] for one in told}
+                if told:
+                    expect(rows).to_have_count(len(told))
+                else:
+                    expect(page.get_by_text("No record fits these filters.")).to_be_visible()
+            # Whoever gets the link sees the same.
+            page.wait_for_function("value => decodeURIComponent(location.hash).includes(value)", arg=values[1])
+            with page.expect_response("**/api/v1/keys?*"):
+                if name in ("State", "Method"):
+                    field.select_option("")
+                else:
+                    field.fill("")
+                    field.blur()
+        for name, (one, other) in fitting.items():
+            assert not seen[name, one] & seen[name, other], name
+            assert seen[name, one], name
+        assert seen["Scope", "extract"]
+        assert seen["State", "held"] < seen["Scope", "extract"]
+    with console.open("/keys?state=held&scope=extract") as page:
+        expect(page.get_by_label("State")).to_have_value("held")
+        expect(page.get_by_label("Scope")).to_have_value("extract")
+        expect(page.get_by_role("link", name="order-in-hand")).to_be_visible()
+
+
 def test_runs_and_records_are_narrowed_by_ontology_state_and_day(console):
     today = datetime.now(UTC).date()
     tomorrow = str(today + timedelta(days=1))
@@ -310,6 +362,36 @@ def test_a_run_tells_its_cost_by_stage_and_what_was_saved(console, tmp_path):
             expect(took).to_contain_text(re.compile(rf"From checkpoints\s*{known}\s*pieces of work on {chunks} chunks"))
             rows = page.locator(".table-frame[aria-label='Tokens and cost by stage'] tbody tr")
             expect(rows.filter(has_text="relation extraction")).to_contain_text(re.compile(r"\$[\d.]*[1-9]"))
+
+
+def test_calls_that_were_remembered_are_told_as_saved(console, tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text('as_of = 2026-01-01\n[models]\n"compatible:tiny" = { input = 1000, output = 1000 }\n', "utf-8")
+    # A class that no chunk is about: a new version of the ontology, of which no question changes.
+    larger = TURTLE + b'\n:Volcano a owl:Class ; rdfs:subClassOf :Place ; rdfs:label "volcano"@en .\n'
+    with (
+        ModelServer(ORACLE) as model,
+        running(tmp_path, models=model.address("tiny"), prices=str(prices)) as service,
+        looked_at(console.browser, service.url) as page,
+    ):
+        request = {"text": document(2), "ontologyId": "company", "document": "twice.txt"}
+        request["extractionParams"] = {"extractor": "model", "chunkSize": 100}
+        keys = []
+        for turtle in (TURTLE, larger):
+            assert service.client.put("/api/v1/ontologies/company", content=turtle).status_code in (200, 201)
+            answer = service.client.post("/api/v1/extract", json=request)
+            assert answer.status_code == 200, answer.text
+            keys.append(answer.json()["idempotencyKey"])
+        assert keys[0] != keys[1]
+        page.goto(f"/#/runs/{keys[1]}/timeline")
+        took = page.get_by_label("What it took")
+        expect(took).to_contain_text(re.compile(r"Calls saved\s*[1-9]\d*\s*[1-9][\d,]* tokens, \$\d+\.\d*[1-9]"))
+        rows = page.locator(".table-frame[aria-label='Tokens and cost by stage'] tbody tr")
+        saved = page.locator(".table-frame[aria-label='Tokens and cost by stage'] th", has_text="Calls saved")
+        at = saved.evaluate("one => one.cellIndex")
+        counts = rows.evaluate_all("(all, at) => all.map((row) => Number(row.cells[at].innerText))", at)
+        assert sum(counts) > 0, counts
+        assert violations(page) == []
 
 
 def test_the_circuit_of_a_model_that_is_down_is_shown_open(console, tmp_path):

@@ -16,7 +16,7 @@ from celery import Celery
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
 from sameas import Policy, current_context
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 from sameas.tasks.celery import IdempotentTask, idempotent_task
 from tests.servers.every_observer import every_observer
 
@@ -33,7 +33,7 @@ class Bench:
 
     def note(self, event: str, task: Any, **more: Any) -> None:
         entry = {"event": event, "task": task.name, "id": task.request.id, "retries": task.request.retries, **more}
-        with AppendedLines(self._folder / "journal") as lines:
+        with LineLog(self._folder / "journal") as lines:
             lines.append(json.dumps({**entry, "pid": os.getpid()}).encode())
 
     def wait_at(self, gate: str) -> None:

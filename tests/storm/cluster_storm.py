@@ -18,6 +18,7 @@ import urllib.request
 from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from sameas import Engine, open_store
@@ -92,6 +93,8 @@ class Machines:
         broker: Literal["rabbitmq", "redis"],
         settings: dict[str, str],
         with_proxies: bool = False,
+        records: Literal["redis", "postgres"] = "redis",
+        former: Path | None = None,
     ) -> None:
         self.model = stack.enter_context(ModelServer(_answer))
         self.redis = stack.enter_context(RedisServer(appendonly="always"))
@@ -114,8 +117,10 @@ class Machines:
                 proxy.url_of(url)
                 for proxy, url in zip(self.proxies, (redis, broker_url, postgres, endpoint), strict=True)
             )
+        self.records = self.redis.url if records == "redis" else self.postgres.url
         shared = {
-            "SAMEAS_STORE": redis,
+            "SAMEAS_STORE": redis if records == "redis" else postgres,
+            "SAMEAS_EVENTS": redis,
             "SAMEAS_DATABASE": postgres,
             "SAMEAS_OBJECTS": self.s3.url,
             "SAMEAS_BROKER": broker_url,
@@ -131,8 +136,10 @@ class Machines:
             "AWS_ENDPOINT_URL": endpoint,
             **settings,
         }
-        self.nodes = [ApiNode(shared) for _ in range(2)]
-        self.workers = [WorkerNode(shared) for _ in range(workers)]
+        # The first of each runs the package in this folder, if one is given: another release.
+        theirs = shared if former is None else {**shared, "PYTHONPATH": str(former)}
+        self.nodes = [ApiNode(theirs), ApiNode(shared)]
+        self.workers = [WorkerNode(shared if number else theirs) for number in range(workers)]
         # Starting a process takes as long as a processor is busy with it, and they do not wait for each other.
         starting = [threading.Thread(target=one.start) for one in (*self.nodes, *self.workers)]
         for one in (*self.nodes, *self.workers):

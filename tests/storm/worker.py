@@ -35,7 +35,7 @@ class Worker:
         seed: int,
         transaction: Callable[[], Any] | None,
     ) -> None:
-        self._engine = Engine(open_store(url), policy=Policy(lease=lease, wait_for=20 * lease, patience=2 * lease))
+        self._engine = Engine(open_store(url), policy=Policy(lease=lease, wait_for=20 * lease, hand_in_for=2 * lease))
         self._journal = journal
         self._until = until
         self._random = random.Random(seed)

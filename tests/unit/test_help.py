@@ -1,6 +1,12 @@
 """`help()` says of every public call what it does, and of every public class or call what it raises."""
 
+import ast
+import importlib
 import inspect
+import re
+import textwrap
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -58,3 +64,70 @@ def test_a_client_for_tasks_says_what_its_twin_says(tasks: type, threads: type) 
     assert set(calls_of(tasks)) == set(calls_of(threads))
     for name in calls_of(threads):
         assert inspect.getdoc(getattr(tasks, name)) == inspect.getdoc(getattr(threads, name))
+
+
+PACKAGES = [importlib.import_module(f"sameas.{name}") for name in ("tenancy", "llm", "ontology", "web")]
+TELLS = re.compile(r"[Rr]aise")
+
+
+def exported(module: ModuleType) -> list[tuple[str, Any]]:
+    found = [(name, getattr(module, name)) for name in module.__all__]
+    return [(name, one) for name, one in found if callable(one) and not is_error(one) and not is_value(one)]
+
+
+def is_error(one: object) -> bool:
+    return inspect.isclass(one) and issubclass(one, BaseException)
+
+
+def is_value(one: object) -> bool:
+    """Data that nothing can be asked of and that anything can be put into; a name for a type."""
+    if inspect.isclass(one):
+        return not own_calls(one) and not raised_by(one, "__init__") and not raised_by(one, "__post_init__")
+    return not inspect.isfunction(one)
+
+
+def own_calls(cls: type) -> dict[str, Any]:
+    return {name: getattr(cls, name) for name in vars(cls) if name[0] != "_" and inspect.isroutine(getattr(cls, name))}
+
+
+def raised_by(owner: Any, name: str, seen: frozenset[str] = frozenset()) -> set[str]:
+    """The errors that the text of a function, or of a method and of what it calls on itself, raises by their names."""
+    found_there: Any = vars(owner).get(name) if inspect.isclass(owner) else owner
+    function = inspect.unwrap(found_there)
+    if not inspect.isfunction(function) or function.__module__ == "typing" or function.__code__.co_filename[0] == "<":
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        match node:
+            case ast.Raise(exc=ast.Call(func=ast.Name(id=error))) if error[0].isupper():
+                found.add(error)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=other)) if (
+                inspect.isclass(owner) and other not in seen and other[0] == "_"
+            ):
+                found |= raised_by(owner, other, seen | {name, other})
+    return found
+
+
+@pytest.mark.parametrize("module", PACKAGES, ids=lambda module: module.__name__)
+def test_every_public_call_of_a_package_says_what_it_raises(module: ModuleType) -> None:
+    silent: list[str] = []
+    for name, one in exported(module):
+        of_all = inspect.getdoc(one) or ""
+        if not TELLS.search(of_all) and not (inspect.isclass(one) and own_calls(one)):
+            silent.append(name)
+        for call in own_calls(one) if inspect.isclass(one) else ():
+            if not TELLS.search(inspect.getdoc(getattr(one, call)) or "") and not TELLS.search(of_all):
+                silent.append(f"{name}.{call}")
+    assert silent == []
+
+
+@pytest.mark.parametrize("module", PACKAGES, ids=lambda module: module.__name__)
+def test_what_a_public_call_raises_by_name_is_in_its_help(module: ModuleType) -> None:
+    untold: list[str] = []
+    for name, one in exported(module):
+        of_all = inspect.getdoc(one) or ""
+        calls = ["__init__", "__post_init__", *own_calls(one)] if inspect.isclass(one) else [name]
+        for call in calls:
+            own = "" if call.startswith("__") or not inspect.isclass(one) else inspect.getdoc(getattr(one, call)) or ""
+            untold += [f"{name}.{call}: {error}" for error in raised_by(one, call) if error not in own + of_all]
+    assert untold == []

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +15,13 @@ import msgspec
 import typer
 
 from sameas.cli.errors import CliError, ExitCode
+from sameas.cli.formats import format_for
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import make_service, open_configured
 from sameas.cli.tables import print_table
 from sameas.collections import Collection, Collections, collections_url, local_caller, open_tables
 from sameas.collections.erasure import Erasure
-from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
+from sameas.collections.exports import EXPORT_ENDINGS, EXPORT_FORMATS, ExportFormat
 from sameas.collections.model import Contradiction, Decision, Pair, Role, Statement, Verdict
 from sameas.extraction.outputs.context import local_name
 from sameas.extraction.runs.library import RunNotFoundError
@@ -163,11 +164,14 @@ def documents(name: Name, *, json: Json = False) -> None:
 def export(
     name: Name,
     *,
-    form: Annotated[str, typer.Option("--format", "-f", help=", ".join(EXPORT_FORMATS))] = "nquads",
+    form: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help=f"{', '.join(EXPORT_FORMATS)}; by default what --out is called, or nquads"),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
 ) -> None:
     """The whole collection as a file; it is streamed."""
-    to = _format(form)
+    to = format_for(out, None if form is None else _format(form), endings=EXPORT_ENDINGS, default="nquads")
     with open_collection(name) as collection:
         if out is None:
             collection.export(sys.stdout.buffer, to=to)
@@ -196,7 +200,8 @@ def _format(text: str) -> ExportFormat:
 
 @app.command()
 def contradictions(name: Name, *, json: Json = False) -> None:
-    """Two values of a functional property, and classes that exclude each other, with both sides."""
+    """Two values of a functional property, and classes that exclude each other, with both sides; of two things of one
+    name, too, that just this keeps apart."""
     with open_collection(name) as collection:
         found = collection.contradictions()
     for one in found:
@@ -210,9 +215,11 @@ def contradictions(name: Name, *, json: Json = False) -> None:
 
 def _print_contradiction(one: Contradiction) -> None:
     about = local_name(one.predicate) if one.predicate else "is " + " and ".join(map(local_name, one.classes))
-    print(f"{one.entity.name} ({one.entity.id}): {about}")
+    two = "" if one.other is None else f" and {one.other.name} ({one.other.id}), kept apart by it"
+    print(f"{one.entity.name} ({one.entity.id}){two}: {about}")
     for side in one.sides:
-        print(f"  {_object(side)}  ({side.documents} documents)")
+        whose = "" if one.other is None else f"{side.subject}: "
+        print(f"  {whose}{_object(side)}  ({side.documents} documents)")
         for place in side.evidence[:3]:
             print(f"    {place.document_name}:{place.start}: {place.text}")
     for iri, places in zip(one.classes, one.evidence, strict=False):
@@ -254,6 +261,15 @@ def erase(
         f"{len(done.removed)} documents and {len(done.runs)} runs went as a whole",
         file=sys.stderr,
     )
+
+
+async def remove_runs(keys: Iterable[str], *, settings: Settings) -> None:
+    """Delete runs that are there; nobody misses the others."""
+    async with open_configured(settings) as store:
+        service = make_service(settings, store)
+        for key in keys:
+            with suppress(RunNotFoundError):
+                await asyncio.to_thread(service.remove, key)
 
 
 async def erase_everywhere(collection: Collection, thing: str, *, reason: str, settings: Settings) -> Erasure:

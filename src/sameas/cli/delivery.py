@@ -14,7 +14,7 @@ import msgspec
 
 from sameas.cli.documents import Source
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.formats import EXTENSIONS, STREAMS, Format
+from sameas.cli.formats import ENDINGS, EXTENSIONS, STREAMS, Format
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.runs.durable_file import write_durably
 from sameas.extraction.runs.library import Run
@@ -30,7 +30,8 @@ class Delivery:
 
     def __init__(self, sources: Sequence[Source], *, form: Format, out: Path | None, as_json: bool) -> None:
         several = len(sources) > 1
-        if several and out is not None and out.is_file():
+        is_file = out is not None and not out.is_dir() and (out.is_file() or out.suffix.lower() in ENDINGS)
+        if several and is_file:
             raise CliError(
                 f"{out} is one file, but there are several documents", todo="Give a folder", code=ExitCode.USAGE
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ BEFORE = "employs 640 people"
 AFTER = "employs 655 people"
 SHOWN = 24
 LINES = 17
-QUOTED = 60
+QUOTED = 68
+_SENTENCE_END = re.compile(r"[.!?]\s+|\n")
 
 
 ORDER = {"id": "o-1001", "customer": "c-7", "total": "24.98", "currency": "EUR", "sent_at": "10:00:00"}
@@ -123,12 +125,19 @@ def compare(home: Path, first: dict[str, Any], edited: dict[str, Any]) -> None:
 
 
 def _quote(relation: dict[str, Any]) -> str:
-    """The words from one end of the relation to the other; the middle of many is left out."""
+    """The words from one end of the relation to the other, and what leads to them; the middle of many is left out."""
     evidence = relation["evidence"][0]
     spans = (*relation["subjectSpans"][:1], *relation["objectSpans"][:1])
     start = max(min(span["start"] for span in spans) - evidence["start"], 0)
-    text = evidence["text"][start : max(span["end"] for span in spans) - evidence["start"]]
-    return text if len(text) <= QUOTED else f"{text[: QUOTED // 3]} ... {text[5 - 2 * QUOTED // 3 :]}"
+    end = max(span["end"] for span in spans) - evidence["start"]
+    words = evidence["text"][start:end]
+    if len(words) > QUOTED:
+        first, last = words[: QUOTED // 3].rpartition(" "), words[5 - 2 * QUOTED // 3 :].partition(" ")
+        return " ".join(f"{first[0] or first[2]} ... {last[2] or last[0]}".split())
+    # "The chief executive of Acme is Mary" says it, "Acme is Mary" does not.
+    before = evidence["text"][max(0, start + len(words) - QUOTED) : start]
+    lead = before if len(before) == start else before.partition(" ")[2]
+    return " ".join((_SENTENCE_END.split(lead)[-1] + words).split())
 
 
 def _fact(relation: dict[str, Any]) -> tuple[str, str, str]:

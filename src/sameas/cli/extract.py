@@ -19,6 +19,7 @@ from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, explain, worst
 from sameas.cli.extract_options import ModelOptions, build_parser, check_options
 from sameas.cli.extractors import choose_extractor, with_spacy
+from sameas.cli.formats import ENDINGS, Format, format_for
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
@@ -73,7 +74,8 @@ def run(arguments: Sequence[str]) -> ExitCode:
     check_options(given)
     settings = load_settings()
     sources = find_sources(given.documents)
-    delivery = Delivery(sources, form=given.format, out=given.out, as_json=given.json)
+    form: Format = format_for(given.out, given.format, endings=ENDINGS, default="turtle")
+    delivery = Delivery(sources, form=form, out=given.out, as_json=given.json)
     path = find_ontology(given.ontology, settings)
     loaded = load_ontology(path, imports_dir=given.imports, cache_dir=settings.cache / "ontologies")
     _say_unresolved(loaded, quiet=given.quiet)

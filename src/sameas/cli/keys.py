@@ -16,7 +16,7 @@ from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.tables import print_table
 from sameas.connections import open_async_store, open_store
 from sameas.once.async_engine import AsyncEngine
-from sameas.once.pruning import prune_into, record_facts, time_of
+from sameas.once.pruning import next_caller, prune_into, record_facts, time_of
 from sameas.once.record import Accepted, Lease, Record, State, client_key
 from sameas.once.store import Query, Selection, Store
 from sameas.settings import hide_password, load_settings
@@ -90,7 +90,7 @@ def explain(
         return
     for name, value in record_facts(record).items():
         print(f"{name:<14} {value}")
-    print(f"{'next caller':<14} {_next(record)}")
+    print(f"{'next caller':<14} {next_caller(record, time_of)}")
 
 
 @app.command()
@@ -195,13 +195,3 @@ def _find_client_key(store: Store, key: str, *, scope: str | None, tenant: str |
         after = page.next
         if after is None:
             return found
-
-
-def _next(record: Record) -> str:
-    match record.state:
-        case State.DONE:
-            return "gets this result again, nothing is run"
-        case State.FAILED:
-            return "gets this failure again until it expires"
-        case State.HELD:
-            return f"waits for the holder, and takes over when its lease ends at {time_of(record.lease_until)}"

@@ -178,7 +178,9 @@ async def open_model_path(
                 )
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
-        memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=_CALL_LEASE, patience=5.0)}), settings.tenant)
+        memo = CallMemo(
+            AsyncEngine(store, policies={SCOPE: Policy(lease=_CALL_LEASE, hand_in_for=5.0)}), settings.tenant
+        )
         accounts = limiters or AccountLimiters(partial(limits_of, options), backend=store.backend)
         attempt = max(one.timeout or 0.0 for one in (model, second) if one is not None) or None
         if options.batch:

@@ -17,6 +17,7 @@ import typer
 from sameas.cli.delivery import emit
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.extract_options import ModelOptions, dollars
+from sameas.cli.formats import format_for
 from sameas.cli.tables import print_table
 from sameas.collections.model import CollectionEvidence, Statement
 from sameas.collections.registry import Collections, collections_url, local_caller, open_tables
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 ResultFormat = Literal["table", "json", "csv", "tsv", "xml", "turtle", "ntriples", "jsonld"]
+_RESULT_ENDINGS: dict[str, ResultFormat] = {
+    ".json": "json", ".csv": "csv", ".tsv": "tsv", ".xml": "xml", ".ttl": "turtle", ".turtle": "turtle",
+    ".nt": "ntriples", ".jsonld": "jsonld",
+}  # fmt: skip
 _WIDEST = 60
 
 
@@ -62,21 +67,24 @@ def query(
     sparql: Annotated[str, typer.Argument(metavar="SPARQL|-", help="The query, or - for standard input.")],
     *,
     format_: Annotated[
-        ResultFormat | None, typer.Option("--format", "-f", help="By default a table, or Turtle of a graph.")
+        ResultFormat | None,
+        typer.Option("--format", "-f", help="By default by the name of --out, else a table, or Turtle."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds after which it is ended.")] = 30.0,
     max_rows: Annotated[int, typer.Option(min=1, help="More rows than this are refused.")] = 10_000,
 ) -> None:
     """Ask a collection in SPARQL 1.1; the prefixes of its ontology are known."""
+    if format_ == "table" and out is not None:
+        raise CliError("a table is for reading, not for a file", todo="Leave --format out", code=ExitCode.USAGE)
+    wanted: ResultFormat = format_for(out, format_, endings=_RESULT_ENDINGS, default="table")
     text = sys.stdin.read() if sparql == "-" else sparql
     with open_desk(name, load_settings(), limits=QueryLimits(seconds=timeout, rows=max_rows)) as desk:
         answer = desk.query(text)
-        is_table = format_ in (None, "table") and answer.kind != "graph"
-        if is_table and out is None:
+        if wanted == "table" and answer.kind != "graph" and out is None:
             _print_answer(answer, desk.prefixes)
             return
-        chosen = None if format_ in (None, "table") else cast("AnswerFormat", format_)
+        chosen = None if wanted == "table" else cast("AnswerFormat", wanted)
         data = answer.as_format(chosen, prefixes=desk.prefixes)
     if out is None:
         emit(data if data.endswith(b"\n") else data + b"\n")
@@ -259,7 +267,7 @@ async def open_supervisor(options: ModelOptions, settings: Settings) -> AsyncIte
         raise CliError(f"--max-cost needs a price, and that of {model.name} is not known", todo="Give --max-tokens")
     settings.home.mkdir(parents=True, exist_ok=True)
     async with open_configured(settings) as store:
-        memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=10.0, patience=5.0)}), settings.tenant)
+        memo = CallMemo(AsyncEngine(store, policies={SCOPE: Policy(lease=10.0, hand_in_for=5.0)}), settings.tenant)
         limiters = AccountLimiters(partial(limits_of, options), backend=store.backend)
         budget = TokenBudgetService(
             options.max_tokens or 4 * TOKENS_PER_CHUNK,

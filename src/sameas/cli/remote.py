@@ -15,7 +15,7 @@ import typer
 from sameas.cli.delivery import save
 from sameas.cli.documents import find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.formats import FORMATS
+from sameas.cli.formats import ENDINGS, FORMATS, format_for
 from sameas.cli.progress import open_progress
 from sameas.cli.tables import short_key
 from sameas.client import Client
@@ -45,13 +45,16 @@ def extract(
     *,
     ontology: Annotated[str, typer.Option("--ontology", "-o", help="An ontology that the service knows.")],
     server: Server = _LOCAL,
-    output: Annotated[str, typer.Option("--format", "-f", help="How the graph is written.")] = "turtle",
+    output: Annotated[
+        str | None, typer.Option("--format", "-f", help="How the graph is written; else by --out, else turtle.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
 ) -> None:
     """Extract a document on the service, with its progress; the same text again is a replay."""
-    if output not in FORMATS:
+    if output is not None and output not in FORMATS:
         raise CliError(f"{output!r} is no format", todo=f"Use one of {', '.join(FORMATS)}", code=ExitCode.USAGE)
+    form = format_for(out, output, endings=ENDINGS, default="turtle")
     sources = find_sources([document])
     if len(sources) != 1:
         raise CliError("several documents match", todo="Send one at a time", code=ExitCode.USAGE)
@@ -65,7 +68,7 @@ def extract(
         finally:
             progress.close()
         answer = client.extract(text, ontology=ontology, document=document)
-        graph = client.graph(answer.idempotency_key, output=output)
+        graph = client.graph(answer.idempotency_key, output=form)
     if out is None:
         sys.stdout.buffer.write(graph)
         sys.stdout.buffer.flush()

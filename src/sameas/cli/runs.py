@@ -13,10 +13,11 @@ import typer
 
 from sameas.cli.delivery import render, save
 from sameas.cli.errors import CliError
-from sameas.cli.formats import Format
+from sameas.cli.formats import ENDINGS, Format, format_for
 from sameas.cli.registry import find_ontology, ontology_id
 from sameas.cli.service import open_service
 from sameas.cli.tables import print_table, short_key
+from sameas.extraction.extractors.confidence import least_confidence
 from sameas.extraction.outputs.context import local_name
 from sameas.extraction.runs.library import Run
 from sameas.extraction.runs.service import ExtractionService
@@ -73,17 +74,19 @@ def show(
     key: Key,
     *,
     format_: Annotated[
-        Format | None, typer.Option("--format", "-f", help="Print the graph in this format instead.")
+        Format | None,
+        typer.Option("--format", "-f", help="Print the graph in this format; --out alone says it, too."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The metadata as JSON.")] = False,
 ) -> None:
     """A run's metadata and what it found, or its graph in any format."""
+    chosen = format_ if out is None or json else format_for(out, format_, endings=ENDINGS, default="turtle")
 
     def work(service: ExtractionService) -> bytes | None:
         run = _find(service, key)
-        if format_ is not None:
-            return render(service, run, format_)
+        if chosen is not None:
+            return render(service, run, chosen)
         if json:
             return run.metadata.to_json()
         _print_run(run)
@@ -185,10 +188,15 @@ def _print_run(run: Run) -> None:
             if relation.value is None
             else f"{relation.value.value} {relation.value.unit}".strip(),
             relation.status,
+            f"{relation.confidence:.2f}",
         ]
         for relation in graph.relations
     ]
-    print_table(("subject", "property", "object", "status"), rows, to=sys.stdout)
+    print_table(("subject", "property", "object", "status", "confidence"), rows, to=sys.stdout)
+    least = least_confidence(metadata.extractor.name, load_settings().min_confidence)
+    doubtful = sum(relation.confidence < least for relation in graph.relations)
+    if doubtful:
+        print(f"note: `extract` leaves {doubtful} of these out, below confidence {least:g}", file=sys.stderr)
 
 
 def _ontology_id(named: str) -> str:

@@ -7,9 +7,10 @@ answered with another try after a pause, a bounded number of times; `Retry-After
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import wraps
 from random import uniform
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -60,7 +61,7 @@ class ServiceUnreachable(SameasError):
 
 
 T = TypeVar("T")
-C = TypeVar("C", bound=type)
+P = ParamSpec("P")
 
 API = "/api/v1"
 AGAIN = frozenset((429, 502, 503, 504))
@@ -71,16 +72,17 @@ _NOT_GIVEN = 300
 _JSON = {"content-type": "application/json"}
 
 
-def documented_as(twin: type) -> Callable[[C], C]:
-    """Have `help()` say of the methods of a class for tasks what it says of those of its twin for threads."""
+def for_tasks(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """A method of the class for threads as one of its twin for tasks. Its body serves both: it ends with `_do`, which
+    there gives the answer of a script, and here what is to be awaited for it.
+    """
 
-    def document(cls: C) -> C:
-        for name, method in vars(cls).items():
-            if callable(method) and not method.__doc__ and not name.startswith("_"):
-                method.__doc__ = getattr(twin, name).__doc__
-        return cls
+    @wraps(method)
+    async def twin(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        answer: Any = method(self, *args, **options)
+        return await answer  # type: ignore[no-any-return]
 
-    return document
+    return twin
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -97,6 +99,12 @@ class Pause(msgspec.Struct, frozen=True):
     """Wait before the next try."""
 
     seconds: float
+
+
+class InThread(msgspec.Struct, frozen=True):
+    """Call something that blocks, where it keeps nobody waiting."""
+
+    function: Callable[[], Any]
 
 
 class Got(msgspec.Struct, frozen=True):

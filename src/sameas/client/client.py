@@ -12,18 +12,17 @@ A stream goes on where it was after a dropped connection. Needs the extra `clien
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 import msgspec
 
-from sameas.client.calls import Calls, Got, Pause, Send, documented_as, events_of
+from sameas.client.calls import Calls, Got, InThread, Pause, Send, events_of, for_tasks
 from sameas.client.collection_calls import CollectionCalls
 from sameas.client.collections import AsyncCollections, Collections
 from sameas.client.stream import NOTHING_FOLLOWS, ResumableStream
 from sameas.extraction.events.events import ProgressEvent
-from sameas.once.script import Script, arun, run
+from sameas.once.script import Effects, Script, arun, run
 from sameas.server.schemas import (
     CancelAnswer,
     Estimate,
@@ -44,14 +43,18 @@ T = TypeVar("T")
 _TIMEOUT = httpx.Timeout(600.0, connect=5.0)
 _GIVEN = 200
 _STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+_EFFECTS: Effects = {
+    Pause: lambda pause: time.sleep(pause.seconds),
+    InThread: lambda call: call.function(),
+}
+_ASYNC_EFFECTS: Effects = {
+    Pause: lambda pause: asyncio.sleep(pause.seconds),
+    InThread: lambda call: asyncio.to_thread(call.function),
+}
 
 
-class Client:
-    """For threads. `token` is sent as a bearer token, `api_key` as an API key.
-
-    Every method raises ServiceError if the service refuses the request, and ServiceUnreachable if it did not answer any
-    of `tries` times. Both are SameasErrors.
-    """
+class _Connection:
+    """What both clients are made with."""
 
     def __init__(
         self,
@@ -64,7 +67,21 @@ class Client:
         timeout: httpx.Timeout = _TIMEOUT,
     ) -> None:
         self._calls = Calls(tries=tries)
-        self._http = httpx.Client(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+        self._open(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+
+    def _open(self, **settings: Any) -> None:
+        raise NotImplementedError
+
+
+class Client(_Connection):
+    """For threads. `token` is sent as a bearer token, `api_key` as an API key.
+
+    Every method raises ServiceError if the service refuses the request, and ServiceUnreachable if it did not answer any
+    of `tries` times. Both are SameasErrors.
+    """
+
+    def _open(self, **settings: Any) -> None:
+        self._http = httpx.Client(**settings)
         self.collections = Collections(CollectionCalls(self._calls.send), self._do)
         """Collections of the service: create, add, pairs, decide and so on."""
 
@@ -125,11 +142,11 @@ class Client:
                         for data in answer.iter_bytes():
                             yield from following.reader.feed(data)
                     else:
-                        reason = following.refused(answer.status_code, answer.read())
+                        reason = following.refuse(answer.status_code, answer.read())
                         retry_after = answer.headers.get("retry-after", "")
             except httpx.RequestError as error:
                 reason = _said(error)
-            time.sleep(following.ended(reason, retry_after))
+            time.sleep(following.end(reason, retry_after))
 
     def run(self, key: str) -> dict[str, Any]:
         """How a run stands: its metadata."""
@@ -185,7 +202,7 @@ class Client:
         return self._do(self._calls.key_of(request_of(text, ontology=ontology, params=params)))
 
     def _do(self, script: Script[T]) -> T:
-        return run(script, self._send, {Pause: lambda pause: time.sleep(pause.seconds)})
+        return run(script, self._send, _EFFECTS)
 
     def _send(self, send: Send) -> Got:
         try:
@@ -194,70 +211,52 @@ class Client:
             return Got(error=_said(error))
 
 
-@documented_as(Client)
-class AsyncClient:
+class AsyncClient(_Connection):
     """`Client`, for tasks: the same methods, to be awaited.
 
     Each raises ServiceError and ServiceUnreachable, as those of Client do.
     """
 
-    def __init__(
-        self,
-        url: str = "http://127.0.0.1:8080",
-        *,
-        token: str | None = None,
-        api_key: str | None = None,
-        tries: int = 4,
-        headers: Mapping[str, str] | None = None,
-        timeout: httpx.Timeout = _TIMEOUT,
-    ) -> None:
-        self._calls = Calls(tries=tries)
-        self._http = httpx.AsyncClient(base_url=url, headers=_headers(token, api_key, headers), timeout=timeout)
+    def _open(self, **settings: Any) -> None:
+        self._http = httpx.AsyncClient(**settings)
         self.collections = AsyncCollections(CollectionCalls(self._calls.send), self._do)
+        """Collections of the service: create, add, pairs, decide and so on."""
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
+        """Close the connections."""
         await self._http.aclose()
 
-    async def extract(
-        self,
-        text: str,
-        *,
-        ontology: str,
-        params: Mapping[str, Any] | None = None,
-        document: str = "",
-        idempotency_key: str | None = None,
-    ) -> ExtractAnswer:
-        request = request_of(text, ontology=ontology, params=params, document=document)
-        return await self._do(self._calls.extract(request, idempotency_key=idempotency_key))
-
-    async def start(
-        self,
-        text: str,
-        *,
-        ontology: str,
-        params: Mapping[str, Any] | None = None,
-        document: str = "",
-        idempotency_key: str | None = None,
-    ) -> RunAccepted | ExtractAnswer:
-        request = request_of(text, ontology=ontology, params=params, document=document)
-        return await self._do(self._calls.start(request, idempotency_key=idempotency_key))
+    extract = for_tasks(Client.extract)
+    start = for_tasks(Client.start)
+    run = for_tasks(Client.run)
+    runs = for_tasks(Client.runs)
+    graph = for_tasks(Client.graph)
+    cancel = for_tasks(Client.cancel)
+    delete = for_tasks(Client.delete)
+    put_ontology = for_tasks(Client.put_ontology)
+    ontology = for_tasks(Client.ontology)
+    ontologies = for_tasks(Client.ontologies)
+    delete_ontology = for_tasks(Client.delete_ontology)
+    validate_ontology = for_tasks(Client.validate_ontology)
+    estimate = for_tasks(Client.estimate)
+    key_of = for_tasks(Client.key_of)
 
     async def stream(
         self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None, document: str = ""
     ) -> AsyncIterator[ProgressEvent]:
+        """Begin a run, or join it, and give its events from the first to the last."""
         started = await self.start(text, ontology=ontology, params=params, document=document)
         async for event in self.events(started.idempotency_key):
             yield event
 
     async def events(self, key: str, *, after: int = 0) -> AsyncIterator[ProgressEvent]:
+        """The events of a run after number `after`, past ones first, until its last."""
         following = ResumableStream(after=after, tries=self._calls.tries)
         while not following.reader.is_over:
             reason, retry_after = "the stream ended before the run", ""
@@ -271,52 +270,14 @@ class AsyncClient:
                             for event in following.reader.feed(data):
                                 yield event
                     else:
-                        reason = following.refused(answer.status_code, await answer.aread())
+                        reason = following.refuse(answer.status_code, await answer.aread())
                         retry_after = answer.headers.get("retry-after", "")
             except httpx.RequestError as error:
                 reason = _said(error)
-            await asyncio.sleep(following.ended(reason, retry_after))
-
-    async def run(self, key: str) -> dict[str, Any]:
-        return await self._do(self._calls.run(key))
-
-    async def runs(self, *, after: str = "", limit: int = 50) -> RunPage:
-        return await self._do(self._calls.runs(after=after, limit=limit))
-
-    async def graph(self, key: str, *, output: str = "turtle", document: str = "") -> bytes:
-        return await self._do(self._calls.graph(key, output=output, document=document))
-
-    async def cancel(self, key: str) -> CancelAnswer:
-        return await self._do(self._calls.cancel(key))
-
-    async def delete(self, key: str) -> None:
-        await self._do(self._calls.delete(key))
-
-    async def put_ontology(
-        self, ontology_id: str, data: bytes, *, media_type: str = "text/turtle", shared: bool = False
-    ) -> OntologyPut:
-        return await self._do(self._calls.put_ontology(ontology_id, data, media_type=media_type, shared=shared))
-
-    async def ontology(self, ontology_id: str) -> OntologyEntry:
-        return await self._do(self._calls.ontology(ontology_id))
-
-    async def ontologies(self) -> tuple[OntologyEntry, ...]:
-        return await self._do(self._calls.ontologies())
-
-    async def delete_ontology(self, ontology_id: str) -> None:
-        await self._do(self._calls.delete_ontology(ontology_id))
-
-    async def validate_ontology(self, data: bytes, *, media_type: str = "text/turtle") -> OntologyReport:
-        return await self._do(self._calls.validate_ontology(data, media_type=media_type))
-
-    async def estimate(self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None) -> Estimate:
-        return await self._do(self._calls.estimate(request_of(text, ontology=ontology, params=params)))
-
-    async def key_of(self, text: str, *, ontology: str, params: Mapping[str, Any] | None = None) -> KeyQuestion:
-        return await self._do(self._calls.key_of(request_of(text, ontology=ontology, params=params)))
+            await asyncio.sleep(following.end(reason, retry_after))
 
     async def _do(self, script: Script[T]) -> T:
-        return await arun(script, self._send, {Pause: lambda pause: asyncio.sleep(pause.seconds)})
+        return await arun(script, self._send, _ASYNC_EFFECTS)
 
     async def _send(self, send: Send) -> Got:
         try:

@@ -8,6 +8,7 @@ names begin with its name. A folder that is not there, or is empty all at once, 
 import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -17,6 +18,7 @@ import msgspec
 from sameas.client.calls import (
     API,
     Ask,
+    InThread,
     Pause,
     Send,
     ServiceError,
@@ -256,15 +258,17 @@ class CollectionCalls:
     def sync(
         self,
         name: str,
-        look: Look,
+        folder: Path,
         *,
+        named: str,
         extractor: str | None,
         model: str | None,
         retry_failed: bool,
         allow_empty: bool,
         within: float,
     ) -> Script[Summary]:
-        """Bring a collection in step with a folder that was looked through."""
+        """Bring a collection in step with a folder of this machine."""
+        look: Look = yield InThread(partial(Look.at, folder, named=named))
         there = yield from self.documents(name)
         plan = SyncPlan.of(look, there, retry_failed=retry_failed, allow_empty=allow_empty)
         sending = Sending(look, plan.to_send)

@@ -8,17 +8,11 @@ for pair in client.collections.pairs("press"):
     print(pair.probability, pair.a.name, pair.b.name)
 """
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
-from sameas.client.calls import (
-    AsyncDo,
-    Do,
-    documented_as,
-)
-from sameas.client.collection_calls import RESULTS, CollectionCalls, Look
+from sameas.client.calls import AsyncDo, Do, for_tasks
+from sameas.client.collection_calls import RESULTS, CollectionCalls
 from sameas.collections.erasure import Erasure
 from sameas.collections.filling import Summary
 from sameas.collections.model import (
@@ -36,11 +30,7 @@ from sameas.collections.model import (
     Verdict,
 )
 from sameas.questions.desk import Connection
-from sameas.server.schemas import (
-    Accepted,
-)
-
-T = TypeVar("T")
+from sameas.server.schemas import Accepted
 
 
 class Collections:
@@ -110,11 +100,10 @@ class Collections:
         """Bring a collection in step with a folder of this machine, and wait until all of it is read. Names of
         documents begin with `named`, or with what the folder is called.
         """
-        look = Look.at(Path(folder), named=named)
         return self._do(
             self._calls.sync(
-                name, look, extractor=extractor, model=model, retry_failed=retry_failed, allow_empty=allow_empty,
-                within=within,
+                name, Path(folder), named=named, extractor=extractor, model=model, retry_failed=retry_failed,
+                allow_empty=allow_empty, within=within,
             )
         )  # fmt: skip
 
@@ -179,7 +168,6 @@ class Collections:
         return self._do(self._calls.path(name, a, b))
 
 
-@documented_as(Collections)
 class AsyncCollections:
     """`client.collections`, for tasks: the same methods, to be awaited, which raise the same errors."""
 
@@ -187,99 +175,29 @@ class AsyncCollections:
         self._calls = calls
         self._do = do
 
-    async def create(self, name: str, *, ontology: str, base: str | None = None) -> CollectionInfo:
-        return await self._do(self._calls.create(name, ontology=ontology, base=base))
-
-    async def list(self) -> tuple[CollectionInfo, ...]:
-        return await self._do(self._calls.list())
-
-    async def show(self, name: str) -> CollectionInfo:
-        return await self._do(self._calls.show(name))
-
-    async def remove(self, name: str) -> None:
-        await self._do(self._calls.remove(name))
-
-    async def add(
-        self, name: str, texts: Mapping[str, str], *, extractor: str | None = None, model: str | None = None
-    ) -> Accepted:
-        return await self._do(self._calls.add(name, texts, extractor=extractor, model=model))
-
-    async def documents(self, name: str) -> tuple[DocumentInfo, ...]:
-        return await self._do(self._calls.documents(name))
-
-    async def remove_document(self, name: str, document: str) -> Change:
-        return await self._do(self._calls.remove_document(name, document))
-
-    async def retry_failed(self, name: str) -> Accepted:
-        return await self._do(self._calls.retry_failed(name))
-
-    async def sync_state(self, name: str) -> SyncState:
-        return await self._do(self._calls.sync_state(name))
-
-    async def wait(self, name: str, *, within: float = 600.0) -> SyncState:
-        return await self._do(self._calls.wait(name, within=within))
-
-    async def sync(
-        self,
-        name: str,
-        folder: str | Path,
-        *,
-        named: str = "",
-        extractor: str | None = None,
-        model: str | None = None,
-        retry_failed: bool = False,
-        allow_empty: bool = False,
-        within: float = 600.0,
-    ) -> Summary:
-        look = await asyncio.to_thread(Look.at, Path(folder), named=named)
-        return await self._do(
-            self._calls.sync(
-                name, look, extractor=extractor, model=model, retry_failed=retry_failed, allow_empty=allow_empty,
-                within=within,
-            )
-        )  # fmt: skip
-
-    async def entities(self, name: str) -> tuple[EntityInfo, ...]:
-        return await self._do(self._calls.entities(name))
-
-    async def find(self, name: str, text: str) -> tuple[EntityInfo, ...]:
-        return await self._do(self._calls.find(name, text))
-
-    async def entity(self, name: str, entity: str) -> EntityPage:
-        return await self._do(self._calls.entity(name, entity))
-
-    async def erase(self, name: str, entity: str, *, reason: str = "") -> Erasure:
-        return await self._do(self._calls.erase(name, entity, reason=reason))
-
-    async def statements(self, name: str) -> tuple[Statement, ...]:
-        return await self._do(self._calls.statements(name))
-
-    async def pairs(self, name: str) -> tuple[Pair, ...]:
-        return await self._do(self._calls.pairs(name))
-
-    async def contradictions(self, name: str) -> tuple[Contradiction, ...]:
-        return await self._do(self._calls.contradictions(name))
-
-    async def decide(self, name: str, verdict: Verdict, a: str, b: str, *, reason: str = "") -> Decision:
-        return await self._do(self._calls.decide(name, verdict, a, b, reason=reason))
-
-    async def decisions(self, name: str) -> tuple[Decision, ...]:
-        return await self._do(self._calls.decisions(name))
-
-    async def undo(self, name: str, decision: str) -> Decision:
-        return await self._do(self._calls.undo(name, decision))
-
-    async def link_known(self, name: str, file: str, data: bytes) -> Change:
-        return await self._do(self._calls.link_known(name, file, data))
-
-    async def put_member(self, name: str, principal: str, role: Role) -> None:
-        await self._do(self._calls.put_member(name, principal, role))
-
-    async def export(self, name: str, *, output: str = "nquads") -> bytes:
-        return await self._do(self._calls.export(name, output=output))
-
-    async def query(self, name: str, sparql: str, *, accept: str = RESULTS) -> bytes:
-        return await self._do(self._calls.query(name, sparql, accept=accept))
-
-    async def path(self, name: str, a: str, b: str) -> tuple[Connection, ...]:
-        return await self._do(self._calls.path(name, a, b))
+    create = for_tasks(Collections.create)
+    list = for_tasks(Collections.list)
+    show = for_tasks(Collections.show)
+    remove = for_tasks(Collections.remove)
+    add = for_tasks(Collections.add)
+    documents = for_tasks(Collections.documents)
+    remove_document = for_tasks(Collections.remove_document)
+    retry_failed = for_tasks(Collections.retry_failed)
+    sync_state = for_tasks(Collections.sync_state)
+    wait = for_tasks(Collections.wait)
+    sync = for_tasks(Collections.sync)
+    entities = for_tasks(Collections.entities)
+    find = for_tasks(Collections.find)
+    entity = for_tasks(Collections.entity)
+    erase = for_tasks(Collections.erase)
+    statements = for_tasks(Collections.statements)
+    pairs = for_tasks(Collections.pairs)
+    contradictions = for_tasks(Collections.contradictions)
+    decide = for_tasks(Collections.decide)
+    decisions = for_tasks(Collections.decisions)
+    undo = for_tasks(Collections.undo)
+    link_known = for_tasks(Collections.link_known)
+    put_member = for_tasks(Collections.put_member)
+    export = for_tasks(Collections.export)
+    query = for_tasks(Collections.query)
+    path = for_tasks(Collections.path)

@@ -76,14 +76,14 @@ class ResumableStream:
         self._before = self.reader.last
         return self._before
 
-    def refused(self, status: int, body: bytes) -> str:
+    def refuse(self, status: int, body: bytes) -> str:
         """Why the service did not give the stream; raises where asking again would not help."""
         error = ServiceError.of(status, body)
         if status not in AGAIN:
             raise error
         return str(error)
 
-    def ended(self, reason: str, retry_after: str = "") -> float:
+    def end(self, reason: str, retry_after: str = "") -> float:
         """The connection ended: seconds until the next; raises after too many without a new event."""
         self.reader.broke()
         if self.reader.is_over:

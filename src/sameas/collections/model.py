@@ -190,6 +190,8 @@ class Contradiction(Told, frozen=True, kw_only=True):
     """Two classes that exclude each other, of which it is said to be."""
     evidence: tuple[tuple[CollectionEvidence, ...], ...] = ()
     """Of classes: where documents say the one and the other."""
+    other: EntityInfo | None = None
+    """The second thing, where just this keeps two of one name apart: they may be one, of which documents disagree."""
 
 
 class SyncState(Told, frozen=True, kw_only=True):
@@ -229,3 +231,5 @@ class Change(Told, frozen=True, kw_only=True):
     """Digests of documents that went."""
     entities: int = 0
     claims: int = 0
+    names_erased: bool = False
+    """It names what was erased, and went in without: the run that read it has it still, and is to be deleted."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-from sameas.extraction.graph.name_forms import initials, name_key
+from sameas.extraction.graph.name_forms import differing_word, initials, name_key
 
 NameRelation: TypeAlias = Literal["exact", "alias", "middle", "initial", "acronym", "slip", "none"]
 
@@ -85,12 +85,10 @@ def _is_acronym_of(short: list[str], long: str) -> bool:
 
 def _is_slip(left: list[str], right: list[str]) -> bool:
     """One word with one letter more, less, other, or two turned round."""
-    if len(left) != len(right):
+    words = differing_word(left, right)
+    if words is None:
         return False
-    differing = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
-    if len(differing) != 1:
-        return False
-    a, b = differing[0]
+    a, b = words
     if min(len(a), len(b)) < _SHORTEST_SLIP_WORD or a[0] != b[0] or not (a + b).isalpha():
         return False
     from rapidfuzz.distance import OSA

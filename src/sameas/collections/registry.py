@@ -83,7 +83,8 @@ class Collections:
     ) -> Collection:
         """A new collection, which the caller owns. `source` is where the ontology was read from."""
         check_text("name", name)
-        if "/" in name or is_uuid7(name):
+        # A dot in an address is a folder, and blanks at the ends are lost where it is typed.
+        if "/" in name or is_uuid7(name) or name in (".", "..") or name != name.strip():
             raise CollectionError(f"{name!r} cannot be the name of a collection. Use a word such as press, without /")
         OutputContext(key="", base=base)
         try:

@@ -22,7 +22,6 @@ from sameas.collections.errors import (
 from sameas.collections.model import (
     CollectionEvidence,
     CollectionInfo,
-    Contradiction,
     Decision,
     DocumentInfo,
     EntityInfo,
@@ -55,7 +54,7 @@ class Reader:
         self.session = session
         self.collection = collection
         self.base = base
-        self._traits = traits
+        self.traits = traits
         self._documents: dict[int, tuple[str, str]] = {}
 
     # Documents
@@ -139,7 +138,7 @@ class Reader:
     def named(self, name: str, *, limit: int = 50) -> list[Row]:
         """Number, id and name of things that have a name or alias, whatever their class."""
         key = normal_name(name)
-        families = {""} | {self._traits.family((iri,)) for iri in self._traits.index.classes}
+        families = {""} | {self.traits.family((iri,)) for iri in self.traits.index.classes}
         found: dict[str, Row] = {}
         for family in sorted(families):
             for row in self.session.run(
@@ -152,7 +151,7 @@ class Reader:
         """Things whose name is, or may be, this one: aliases, initials and slips too; the nearest first."""
         key = normal_name(text)
         found: dict[int, Row] = {row[0]: row for row in self.named(text, limit=limit)}
-        families = {""} | {self._traits.family((iri,)) for iri in self._traits.index.classes}
+        families = {""} | {self.traits.family((iri,)) for iri in self.traits.index.classes}
         for family in sorted(families):
             for sought in sought_keys(key, (), family):
                 own = {"collection": self.collection, "hash": sought.hash, "most": limit}
@@ -218,7 +217,7 @@ class Reader:
     def _mentions(self, atoms: Iterable[int]) -> Iterator[CollectionEvidence]:
         for atom in atoms:
             for row in self.session.stream("nodes_of_atom", collection=self.collection, atom=atom):
-                yield from self._evidence(row[1], row[5])
+                yield from self.evidence(row[1], row[5])
 
     # Statements
 
@@ -267,7 +266,7 @@ class Reader:
             places: list[CollectionEvidence] = []
             for row in rows:
                 if evidence is None or len(places) < evidence:
-                    places.extend(self._evidence(row[13], row[12]))
+                    places.extend(self.evidence(row[13], row[12]))
             yield Statement(
                 subject=subject_id, predicate=predicate, object=object_id or "", subject_name=subject_name,
                 value=None if object_ is not None else LiteralValue(value=value, datatype=datatype, unit=unit),
@@ -275,7 +274,7 @@ class Reader:
                 documents=len({row[13] for row in rows}), evidence=tuple(places[:evidence]),
             )  # fmt: skip
 
-    def _evidence(self, document: int, places: str) -> Iterator[CollectionEvidence]:
+    def evidence(self, document: int, places: str) -> Iterator[CollectionEvidence]:
         digest, name = self._document_names(document)
         for start, end, text, page, paragraph in _PLACES.decode(places):
             yield CollectionEvidence(
@@ -295,7 +294,7 @@ class Reader:
 
     def pairs(self) -> Iterator[Pair]:
         """Things that may be one, likeliest first; what was decided is not asked again."""
-        decided = self._decided_pairs()
+        decided = self.decided_pairs()
         seen: set[tuple[int, int]] = set()
         for low, high, logit, reasons, a, b in self.session.run(
             "doubtful_pairs", collection=self.collection, least=DOUBTFUL
@@ -306,7 +305,7 @@ class Reader:
             seen.add(pair)
             told = [self._reason(low, high, *reason) for reason in _REASONS.decode(reasons)]
             yield Pair(
-                a=self._by_number(pair[0]), b=self._by_number(pair[1]), probability=round(probability(logit), 4),
+                a=self.by_number(pair[0]), b=self.by_number(pair[1]), probability=round(probability(logit), 4),
                 reasons=tuple(sorted(told, key=lambda reason: -abs(reason.weight))),
             )  # fmt: skip
 
@@ -335,7 +334,7 @@ class Reader:
             undone_at=undone_at, undone_by=undone_by,
         )  # fmt: skip
 
-    def _decided_pairs(self) -> set[tuple[int, int]]:
+    def decided_pairs(self) -> set[tuple[int, int]]:
         found: set[tuple[int, int]] = set()
         for row in self.session.run("decisions", collection=self.collection, before="", most=_ALL):
             if not row[9]:
@@ -349,7 +348,7 @@ class Reader:
         found: dict[str, set[str]] = {}
         for row in self.session.run("decisions", collection=self.collection, before="", most=_ALL):
             if row[1] == "different" and not row[9]:
-                a, b = ({self._by_number(number).id for number in side} for side in self.sides(row[0]))
+                a, b = ({self.by_number(number).id for number in side} for side in self.sides(row[0]))
                 for one, other in product(a, b):
                     if one != other:
                         found.setdefault(one, set()).add(other)
@@ -365,7 +364,7 @@ class Reader:
                 found[side].append(atom[7])
         return found["a"], found["b"]
 
-    def _by_number(self, number: int) -> EntityInfo:
+    def by_number(self, number: int) -> EntityInfo:
         row = self.session.one("entity_by_number", collection=self.collection, entity=number)
         assert row is not None
         return self.entity_info(row[0], row[1], row[2])
@@ -380,35 +379,6 @@ class Reader:
             name = "" if row is None else row[0] or row[1]
             detail = f"{predicate} {name}" if direction == ">" else f"{name} {predicate}"
         return MatchReason(kind=kind, weight=round(weight, 2), detail=detail)
-
-    def contradictions(self) -> Iterator[Contradiction]:
-        """Two values of a functional property, and classes that exclude each other."""
-        for predicate in sorted(self._traits.functional):
-            for number, _ in self.session.run("many_values", collection=self.collection, predicate=predicate):
-                row = self.session.one("entity_by_number", collection=self.collection, entity=number)
-                assert row is not None
-                sides = [one for one in self.statements_of(row[1]) if one.predicate == predicate]
-                yield Contradiction(
-                    kind="functional", entity=self._by_number(number), predicate=predicate, sides=tuple(sides)
-                )
-        yield from self._disjoint()
-
-    def _disjoint(self) -> Iterator[Contradiction]:
-        types = [row[0] for row in self.session.run("types_in_use", collection=self.collection)]
-        for one, other in self._traits.disjoint_pairs(types):
-            rows = self.session.run("entities_of_types", collection=self.collection, one=one, other=other)
-            for (number,) in rows:
-                evidence = tuple(tuple(self._said_to_be(number, type_)) for type_ in (one, other))
-                yield Contradiction(
-                    kind="disjoint", entity=self._by_number(number), predicate="", classes=(one, other),
-                    evidence=evidence,
-                )  # fmt: skip
-
-    def _said_to_be(self, number: int, type_: str) -> Iterator[CollectionEvidence]:
-        for atom in self.session.run("atoms_of_entity", collection=self.collection, entity=number):
-            for row in self.session.run("nodes_of_atom", collection=self.collection, atom=atom[0]):
-                if type_ in _TEXTS.decode(row[4]):
-                    yield from islice(self._evidence(row[1], row[5]), 3)
 
 
 def info_of(row: Row, *, role: Role | None) -> CollectionInfo:

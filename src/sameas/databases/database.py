@@ -32,6 +32,9 @@ _MADE = """INSERT INTO sameas_parts (part, version) VALUES (:part, :version)
 ON CONFLICT (part) DO UPDATE SET version = excluded.version"""
 
 
+NOT_A_TEXT = "a text has half a character (a lone surrogate) in it, which no encoding can write. Give it without"
+
+
 class RowRefused(StoreError):
     """A constraint of the table refuses the row: it is there already, or a value is not allowed."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from sameas.databases.database import Row, RowRefused, Work
+from sameas.databases.database import NOT_A_TEXT, Row, RowRefused, Work
 from sameas.once.forks import renew_after_fork
 from sameas.stores.faults import from_postgres
 from sameas.stores.postgres import conninfo
@@ -54,6 +54,8 @@ class PostgresDriver:
         try:
             yield _PostgresWork(cursor)
             cursor.execute(b"COMMIT")
+        except UnicodeEncodeError as error:
+            raise RowRefused(NOT_A_TEXT) from error
         except (psycopg.IntegrityError, psycopg.DataError) as error:
             raise RowRefused(str(error).partition("\n")[0]) from error
         except psycopg.Error as error:

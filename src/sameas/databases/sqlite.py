@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sameas.databases.database import Row, RowRefused, Work
+from sameas.databases.database import NOT_A_TEXT, Row, RowRefused, Work
 from sameas.once.errors import StoreMisconfigured, StoreUnavailable
 from sameas.once.forks import renew_after_fork
 from sameas.stores.sqlite_file import open_sqlite, switch_to_wal, translated
@@ -47,6 +47,8 @@ class SqliteDriver:
                 self._give_back(connection)
         except sqlite3.IntegrityError as error:
             raise RowRefused(str(error)) from error
+        except UnicodeEncodeError as error:
+            raise RowRefused(NOT_A_TEXT) from error
         except sqlite3.OperationalError as error:
             if isinstance(fault := translated(error, self._path), StoreMisconfigured):
                 raise fault from error

@@ -5,15 +5,15 @@ Rule: it is the same collection as on the command line, with the settings in for
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from decimal import Decimal
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sameas.cli.collection_documents import Reading, fill
-from sameas.cli.collections import erase_everywhere, export_to_file, opened
+from sameas.cli.collections import erase_everywhere, export_to_file, opened, remove_runs
 from sameas.cli.extract_options import ModelOptions
 from sameas.cli.extractors import ExtractorName
 from sameas.cli.questions import index_folder, open_supervisor
@@ -21,7 +21,7 @@ from sameas.cli.registry import find_ontology
 from sameas.collections.collection import Collection, text_digest
 from sameas.collections.erasure import Erasure
 from sameas.collections.errors import CollectionNotFoundError
-from sameas.collections.exports import EXPORT_FORMATS, ExportFormat
+from sameas.collections.exports import EXPORT_ENDINGS, EXPORT_FORMATS, ExportFormat
 from sameas.collections.filling import Filler, Summary
 from sameas.collections.filling import sync as sync_folder
 from sameas.collections.model import Change, Contradiction, Decision, EntityPage, Finding, Pair, Source, Statement
@@ -29,6 +29,7 @@ from sameas.collections.registry import local_caller
 from sameas.interactive.extraction import GivenDocument, aextract, to_its_end
 from sameas.once.async_engine import AsyncEngine
 from sameas.ontology.load import load_ontology
+from sameas.ontology.model import Ontology
 from sameas.questions.answers import Answer
 from sameas.questions.ask import Answered, answer_question
 from sameas.questions.desk import Connection, QuestionDesk
@@ -65,14 +66,24 @@ class OpenCollection:
         found = self._opening.__enter__()
         self._runner = QueryRunner(processes=1)
         caller = local_caller(settings.tenant)
+
+        def load(given: str | Path) -> Ontology:
+            return load_ontology(find_ontology(str(given), settings), cache_dir=settings.cache / "ontologies")
+
         try:
             self.collection: Collection = found.open(name, caller=caller)
         except CollectionNotFoundError:
             if ontology is None:
                 self.close()
                 raise
-            loaded = load_ontology(find_ontology(str(ontology), settings), cache_dir=settings.cache / "ontologies")
-            self.collection = found.create(name, ontology=loaded, caller=caller, base=base or settings.base)
+            self.collection = found.create(name, ontology=load(ontology), caller=caller, base=base or settings.base)
+        else:
+            if ontology is not None and load(ontology).version != self.collection.opened_as.ontology_version:
+                warnings.warn(
+                    f"the collection {name!r} keeps the ontology that it was made with, which is not {ontology} as it "
+                    "is now. For another ontology make another collection, and add the documents to it",
+                    stacklevel=3,
+                )
         self._desk = QuestionDesk(self.collection, folder=index_folder(settings), runner=self._runner)
 
     def add(
@@ -116,6 +127,10 @@ class OpenCollection:
                     locate=one.places.of,
                 )
             )
+        runs = [one.metadata.idempotency_key for one in result.documents]
+        gone = [key for key, change in zip(runs, changes, strict=True) if change.names_erased]
+        if gone:
+            to_its_end(remove_runs(gone, settings=self._settings))
         return changes
 
     def remove(self, name: str) -> Change:
@@ -205,12 +220,18 @@ class OpenCollection:
         """Erase a person or thing for good, by its name, id or IRI; the runs that named it go, too."""
         return to_its_end(erase_everywhere(self.collection, named, reason=reason, settings=self._settings))
 
-    def export(self, target: str | Path, *, output: ExportFormat = "nquads") -> Path:
-        """Write the whole collection to a file, piece by piece: nquads, turtle, jsonl or csv."""
+    def export(self, target: str | Path, *, output: ExportFormat | None = None) -> Path:
+        """Write the whole collection to a file, piece by piece; the format is what the file is called unless it is
+        given: nquads, turtle, jsonl, csv or html.
+        """
         path = Path(target)
-        if output not in EXPORT_FORMATS:
-            raise ValueError(f"{output!r} is no format; the formats are {', '.join(EXPORT_FORMATS)}")
-        export_to_file(self.collection, path, to=output)
+        chosen = output or EXPORT_ENDINGS.get(path.suffix.lower())
+        if chosen not in EXPORT_FORMATS:
+            raise ValueError(
+                f"{output or path.name!r} is no format; the formats are {', '.join(EXPORT_FORMATS)}, and files are "
+                f"called {', '.join(EXPORT_ENDINGS)}"
+            )
+        export_to_file(self.collection, path, to=chosen)
         return path
 
     def check(self) -> list[Finding]:
@@ -239,9 +260,7 @@ class OpenCollection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sameas.cli.formats import EXTENSIONS
+from sameas.cli.formats import ENDINGS
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.outputs import FORMATS, OutputFormat
 from sameas.extraction.runs.durable_file import write_durably
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     import rdflib
 
 Render: TypeAlias = Callable[[OutputFormat], bytes]
-_BY_SUFFIX: dict[str, OutputFormat] = {extension: name for name, extension in EXTENSIONS.items() if name != "html"}
-_BY_SUFFIX |= {".turtle": "turtle", ".nquads": "nquads", ".cql": "cypher"}
+_BY_SUFFIX: dict[str, OutputFormat] = {ending: name for ending, name in ENDINGS.items() if name != "html"}
 # One after the other they are one graph.
 _JOINED: tuple[OutputFormat, ...] = ("turtle", "nquads", "cypher")
 

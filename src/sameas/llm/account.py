@@ -39,7 +39,7 @@ _NEARLY_NOTHING = 0.001
 
 
 class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account allows: source document 001, part 1.3."""
+    """What an account allows: source document 001, part 1.3. Raises ValueError for limits that let nobody through."""
 
     requests_per_minute: int = 50
     tokens_per_minute: int = 100_000
@@ -288,7 +288,8 @@ class AccountState:
 
 
 class LocalAccount:
-    """An account of this process alone. `window` is a minute everywhere but in benchmarks, which have less time."""
+    """An account of this process alone. `window` is a minute everywhere but in benchmarks, which have less time. Raises
+    ValueError for a window that is not longer than nothing; its calls raise nothing."""
 
     def __init__(
         self,

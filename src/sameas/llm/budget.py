@@ -54,7 +54,8 @@ class Preflight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpendingLimit:
-    """US dollars that one request may spend, or several together; without a limit it counts and never refuses."""
+    """US dollars that one request may spend, or several together; without a limit it counts and never refuses. Raises
+    ValueError for a limit below nothing; its calls raise nothing."""
 
     def __init__(self, limit: Decimal | None = None) -> None:
         if limit is not None and not limit >= 0:
@@ -89,7 +90,8 @@ class SpendingLimit:
 
 
 class Reservation:
-    """Tokens and money set aside for one call. Settle it once; a second time changes nothing."""
+    """Tokens and money set aside for one call. Settle it once; a second time changes nothing. What names no error
+    raises none."""
 
     def __init__(self, budget: "TokenBudgetService", stage: str, tokens: int, cost: Decimal) -> None:
         self._budget: TokenBudgetService | None = budget
@@ -98,7 +100,7 @@ class Reservation:
         self.cost = cost
 
     def settle(self, actual_tokens: int, *, cost: Decimal = _NOTHING) -> None:
-        """Give back the reservation and count what was really used."""
+        """Give back the reservation and count what was really used. Raises ValueError for less than nothing."""
         if actual_tokens < 0 or cost < 0:
             raise ValueError("a call cannot have used less than nothing")
         budget, self._budget = self._budget, None
@@ -130,6 +132,8 @@ class TokenBudgetService:
 
     With one `spending` limit several requests spend their money together. `order` names the stages that ask, as they
     are done. With `grows` the total is where it begins, and `provide` makes room.
+
+    Raises ValueError for limits and shares that cannot be. What names no error raises none.
     """
 
     def __init__(
@@ -173,7 +177,7 @@ class TokenBudgetService:
         cost_limit: Decimal | None = None,
         on_signal: Listener | None = None,
     ) -> "TokenBudgetService":
-        """The budget of a request over so many chunks."""
+        """The budget of a request over so many chunks. Raises ValueError for settings that cannot be."""
         return cls(max(1, chunks) * tokens_per_chunk, cost_limit=cost_limit, on_signal=on_signal)
 
     def may_afford_later(self, stage: str, tokens: int, *, cost: Decimal = _NOTHING) -> bool:

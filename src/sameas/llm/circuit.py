@@ -24,6 +24,8 @@ class CircuitSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     A call that began before the last failure that counted, or within `together_within` seconds after it, does not count
     when it fails too.
+
+    Raises ValueError for numbers that cannot be.
     """
 
     failures_to_open: int = 5
@@ -124,7 +126,7 @@ class Circuit:
 
 
 class CircuitBreaker:
-    """A circuit for use without a limiter, which has one of its own."""
+    """A circuit for use without a limiter, which has one of its own. Only `enter` raises."""
 
     def __init__(self, settings: CircuitSettings | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._circuit = Circuit(settings)

@@ -47,7 +47,7 @@ _log = logging.getLogger("sameas.llm")
 
 
 class Permit:
-    """Leave to make one call, now. Say how it went with `reconcile` or `failed`."""
+    """Leave to make one call, now. Say how it went with `reconcile` or `failed`. What names no error raises none."""
 
     def __init__(self, call: Call, *, waited: float) -> None:
         self._call = call
@@ -69,7 +69,7 @@ class Permit:
         return self.error is None and (self.is_over or self.actual_tokens is not None)
 
     def reconcile(self, actual_tokens: int) -> None:
-        """What the call really used."""
+        """What the call really used. Raises ValueError for less than nothing."""
         if actual_tokens < 0:
             raise ValueError("a call cannot have used less than nothing")
         self.actual_tokens = actual_tokens
@@ -98,6 +98,8 @@ class CentralRateLimiterService:
     `longest_pause` is how long a server may ask everybody to wait, or be down, before calls are refused instead; with 0
     nobody waits for either. A pause is made up to a tenth longer than asked, at random, so that nodes do not come back
     together. `account` is where calls are counted, with limits and circuit of its own; by default in this process.
+
+    Raises ValueError if limits or a circuit are given besides an account, which has its own.
     """
 
     def __init__(
@@ -164,7 +166,8 @@ class CentralRateLimiterService:
         return self.slot_for(Call(RunCalls(run_id, on_signal=on_signal, lane=run_id), tokens=estimated_tokens))
 
     def slot_for(self, call: Call) -> AbstractAsyncContextManager[Permit]:
-        """The same for a call of a run with a bound or a budget of its own; `BudgetSpent` if that does not allow it."""
+        """The same for a call of a run with a bound or a budget of its own; `BudgetSpent` if that does not allow it.
+        Raises ValueError and RequestTooLarge at once, as `slot` does; to enter raises what it raises there."""
         if call.tokens < 0:
             raise ValueError("a call cannot need less than nothing")
         if call.tokens > self.limits.tokens_per_minute:
@@ -172,7 +175,7 @@ class CentralRateLimiterService:
         return _Slot(self, call)
 
     def give_place_back(self, call: Call) -> None:
-        """The run of a call may begin another."""
+        """The run of a call may begin another. Raises nothing."""
         if call.began_at is not None and self._loop is not None:
             call.give_place_back(self._loop.time())
             self._look_again()

@@ -43,7 +43,11 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class CallMemo:
-    """Remembers the replies of models for one tenant. `retention` is in seconds; None keeps them until forgotten."""
+    """Remembers the replies of models for one tenant. `retention` is in seconds; None keeps them until forgotten.
+
+    Every call raises StoreUnavailable if the store cannot be asked; those that get an ask raise NotCanonical for one
+    that cannot be sent.
+    """
 
     def __init__(
         self, engine: AsyncEngine, tenant: str = "", *, retention: float | None = None, wait_for: float = WAIT_FOR
@@ -59,6 +63,8 @@ class CallMemo:
         """The reply that is kept, or that of `call()`, which is kept if `is_valid` says so.
 
         Without `is_valid` any reply is kept that the model ended of its own accord.
+
+        Raises what `call()` raises, and CallRefused if the same call is being made elsewhere and takes too long.
         """
         made: list[Reply] = []
         key, note = call_key(model, ask), NOTE_CALL.get()

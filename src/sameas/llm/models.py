@@ -38,14 +38,15 @@ DEFAULT_TIMEOUT = 120.0
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message of a conversation."""
+    """One message of a conversation. Raises nothing."""
 
     role: Role
     content: str
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """Exactly what is sent. `schema` is the JSON schema of the reply; `sample` tells equal asks apart on purpose."""
+    """Exactly what is sent. `schema` is the JSON schema of the reply; `sample` tells equal asks apart on purpose.
+    Raises ValueError for one that cannot be sent."""
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any]
@@ -155,7 +156,7 @@ class ModelError(SameasError):
 
 
 class Model(Protocol):
-    """A language model that can be asked."""
+    """A language model that can be asked. Only `ask` raises."""
 
     @property
     def name(self) -> str:
@@ -209,6 +210,9 @@ def open_model(
     package is there: with `gc.freeze` a process of its own never looks through that package for garbage, which
     otherwise holds every call up for a tenth of a second now and then. With `batches` questions are handed in together
     and answered within a day, for half of the price: give `timeout` and whoever asks as much time.
+
+    Raises ValueError for an address that is none, a hosted model without a key, a time-out or URL that cannot be, and
+    without the extra `llm`.
     """
     from sameas.llm.adapters import open_model as opened
 

@@ -24,6 +24,8 @@ _RELEASE = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """US dollars per million tokens that go in and come out; `cached` for those that the provider read from its cache
     of prompts, `cache_write` for those that it wrote there. Without these two they cost what all input costs.
+
+    Raises ValueError for a price that cannot be; its calls raise nothing.
     """
 
     input: Decimal

@@ -222,6 +222,11 @@ class RedisAccount:
         """Whether the server is away and this node goes on with its own part of the limits."""
         return self._own.is_alone
 
+    @property
+    def has_part(self) -> bool:
+        """Whether this node could go on if the server went away now."""
+        return self._own.part() is not None
+
     async def admit(self, tokens: int) -> Granted | Wait:
         call = f"{self._node}-{next(self._numbers)}"
         if not self._own.is_alone:

@@ -40,7 +40,8 @@ from sameas.llm.tokens import count_input
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait before another try: doubling from the first, up to the longest, less up to half at random."""
+    """How long to wait before another try: doubling from the first, up to the longest, less up to half at random.
+    Raises ValueError for times that cannot be. Its call raises nothing."""
 
     first: float = 1.0
     longest: float = 20.0
@@ -133,6 +134,8 @@ class RequestSupervisor:
     under way, so that more may be got ready: a call that waits for its turn has been looked up, claimed and counted,
     and has reserved nothing yet. `on_spent` receives the accounts of a stage whenever they change, with the calls under
     way in them. With `lingering` a call that was sent may end after its caller was interrupted.
+
+    Raises ValueError for settings that do not fit together, such as a cost limit for a model without a price.
     """
 
     def __init__(
@@ -232,12 +235,12 @@ class RequestSupervisor:
         return reply
 
     async def forget(self, ask: Ask) -> None:
-        """Let the memo forget the reply to an ask."""
+        """Let the memo forget the reply to an ask. Raises StoreUnavailable if the memo's store cannot be asked."""
         if self._memo is not None:
             await self._memo.forget_call(self.model.name, ask)
 
     def outcome(self, *, entities: int, relations: int, is_fallback: bool = False) -> RunOutcome:
-        """The name of how the run ended, with so much to show."""
+        """The name of how the run ended, with so much to show. Raises nothing."""
         return name_outcome(
             entities=entities, relations=relations, ended_early=bool(self._stopped_by), is_fallback=is_fallback
         )

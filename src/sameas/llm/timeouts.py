@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar, copy_context
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
@@ -27,15 +27,7 @@ StageName: TypeAlias = Literal[
     "grounding",
     "serialization",
 ]
-STAGES: tuple[StageName, ...] = (
-    "chunking",
-    "property_scoping",
-    "entity_extraction",
-    "entity_resolution",
-    "relation_extraction",
-    "grounding",
-    "serialization",
-)
+STAGES: tuple[StageName, ...] = get_args(StageName)
 
 
 # The loop may call a little early, by as much as its clock can tell.
@@ -46,7 +38,7 @@ _BETWEEN_ATTEMPTS_MS = 5_000
 
 
 class StageTimeout(msgspec.Struct, frozen=True, rename="camel"):
-    """Soft and hard limit in milliseconds."""
+    """Soft and hard limit in milliseconds. Raises ValueError unless 0 < soft <= hard. Its call raises nothing."""
 
     soft_ms: int
     hard_ms: int
@@ -254,7 +246,8 @@ async def within(
 
 
 class StageTimeoutService:
-    """The limits of every stage, and work done within them: the defaults, less what was set otherwise."""
+    """The limits of every stage, and work done within them: the defaults, less what was set otherwise. Raises
+    ValueError for the name of a stage that is none."""
 
     def __init__(self, timeouts: Mapping[StageName, StageTimeout] | None = None) -> None:
         unknown = sorted(set(timeouts or ()) - set(STAGES))
@@ -263,7 +256,8 @@ class StageTimeoutService:
         self._timeouts: dict[StageName, StageTimeout] = {**STAGE_TIMEOUTS, **(timeouts or {})}
 
     def limits_of(self, stage: str) -> StageTimeout:
-        """The limits of a stage; a name that is none has those of chunking, as source document 001, part 1.3, says."""
+        """The limits of a stage; a name that is none has those of chunking, as source document 001, part 1.3, says.
+        Raises nothing."""
         return self._timeouts.get(cast("StageName", stage), self._timeouts["chunking"])
 
     async def with_timeout(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import isawaitable
-from types import CoroutineType, TracebackType
+from types import CoroutineType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from sameas.identity.key import Namespace
-from sameas.once.batch import Batch, answers
+from sameas.once.batch import AsyncBatchOptions, Batch, answers
 from sameas.once.call import Call, observed
 from sameas.once.call_builder import CallBuilder, Options, identities_of
 from sameas.once.claim_handle import AsyncClaimHandle, until_work, work_done_by_the_holder
@@ -146,73 +146,37 @@ class AsyncEngine:
 
     @overload
     async def run_many(
-        self,
-        work: Callable[[Context, V], Awaitable[T]],
-        payloads: Iterable[V],
-        *,
-        keys: Sequence[str] | None = None,
-        concurrency: int = 16,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, V], Awaitable[T]], payloads: Iterable[V], **options: Unpack[AsyncBatchOptions]
     ) -> list[T]: ...
     @overload
     async def run_many(
-        self,
-        work: Callable[[Context, V], T],
-        payloads: Iterable[V],
-        *,
-        keys: Sequence[str] | None = None,
-        concurrency: int = 16,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, V], T], payloads: Iterable[V], **options: Unpack[AsyncBatchOptions]
     ) -> list[T]: ...
     async def run_many(
-        self,
-        work: Callable[[Context, Any], Any],
-        payloads: Iterable[Any],
-        *,
-        keys: Sequence[str] | None = None,
-        concurrency: int = 16,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, Any], Any], payloads: Iterable[Any], **options: Unpack[AsyncBatchOptions]
     ) -> list[Any]:
         """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go.
 
-        concurrency: how many are worked on at once. All else is as for `Engine.run_many`: one that fails does not end
-        the others, and BatchFailed is raised in the end, with a record or an error for each.
+        concurrency: how many are worked on at once, 16 by default. All else is as for `Engine.run_many`: one that fails
+        does not end the others, and BatchFailed is raised in the end, with a record or an error for each.
         """
-        return answers(await self.record_many(work, payloads, keys=keys, concurrency=concurrency, **options))
+        return answers(await self.record_many(work, payloads, **options))
 
     @overload
     async def record_many(
-        self,
-        work: Callable[[Context, V], Awaitable[T]],
-        payloads: Iterable[V],
-        *,
-        keys: Sequence[str] | None = None,
-        concurrency: int = 16,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, V], Awaitable[T]], payloads: Iterable[V], **options: Unpack[AsyncBatchOptions]
     ) -> list[ProcessingRecord[T]]: ...
     @overload
     async def record_many(
-        self,
-        work: Callable[[Context, V], T],
-        payloads: Iterable[V],
-        *,
-        keys: Sequence[str] | None = None,
-        concurrency: int = 16,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, V], T], payloads: Iterable[V], **options: Unpack[AsyncBatchOptions]
     ) -> list[ProcessingRecord[T]]: ...
     @_documented_by(Engine.record_many)
     async def record_many(
-        self,
-        work: Callable[[Context, Any], Any],
-        payloads: Iterable[Any],
-        *,
-        keys: Sequence[str] | None = None,
-        concurrency: int = 16,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, Any], Any], payloads: Iterable[Any], **options: Unpack[AsyncBatchOptions]
     ) -> list[ProcessingRecord]:
         """`run_many`, with where the results came from."""
-        batch = Batch(self._call_builder, work, payloads, keys, options)
-        slots = asyncio.Semaphore(concurrency)
+        slots = asyncio.Semaphore(options.pop("concurrency", 16))
+        batch = Batch(self._call_builder, work, payloads, options)
         try:
             for leading, following in batch.windows():
                 claims = await self.store.claim_many([seat.call.request for seat in leading])
@@ -280,9 +244,7 @@ class AsyncEngine:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def after_fork(self) -> None:

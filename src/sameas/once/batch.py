@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sameas.identity.canonical import compile_exclusions
 from sameas.once.call import Call
@@ -16,6 +16,18 @@ T = TypeVar("T")
 
 # Claims made in one go: enough to hide the round trip, few enough that the last lease is still young at its turn.
 WINDOW = 500
+
+
+class BatchOptions(Options, total=False):
+    """What a caller may say about many calls: `keys`, one for each payload, instead of their content."""
+
+    keys: Sequence[str] | None
+
+
+class AsyncBatchOptions(BatchOptions, total=False):
+    """And about many calls in tasks: how many are worked on at once."""
+
+    concurrency: int
 
 
 class Seat:
@@ -38,10 +50,11 @@ class Batch:
         intake: CallBuilder,
         work: Callable[[Context, Any], Any],
         payloads: Iterable[Any],
-        keys: Sequence[str] | None,
-        options: Options,
+        given: BatchOptions,
     ) -> None:
         self.payloads = list(payloads)
+        keys = given.pop("keys", None)
+        options = cast(Options, given)
         if keys is not None and len(keys) != len(self.payloads):
             raise ValueError(f"{len(self.payloads)} payloads need as many keys, not {len(keys)}")
         self._call_builder = intake

@@ -117,13 +117,13 @@ class Call(CallState):
         return self._fresh(context, answer, result)
 
     def _claim_row(self) -> Script[Claim]:
-        """Claim in the caller's transaction, with patience for another one that holds the row."""
+        """Claim in the caller's transaction, and wait for another one that holds the row."""
         claim = yield from self.backend.claim(self.request)
         if type(claim) is Busy:
             self._waited_for_row()
         # Who holds a lease is not waited for: it may need what is locked here.
-        while isinstance(claim, Busy) and not claim.attempt and self._patience() > 0 and self.policy.on_busy == "wait":
-            yield from self._pause(min(_LOCKED_POLL, self._patience()), None)
+        while isinstance(claim, Busy) and not claim.attempt and self._wait_left() > 0 and self.policy.on_busy == "wait":
+            yield from self._pause(min(_LOCKED_POLL, self._wait_left()), None)
             self._be_patient()
             claim = yield from self.backend.claim(self.request)
         return claim
@@ -161,15 +161,15 @@ class Call(CallState):
                     case _:
                         assert_never(claim)
                 time_left = claim.time_left / 1e6
-                patience = self._patience()
-                if self.policy.on_busy == "refuse" or patience <= 0:
+                wait_left = self._wait_left()
+                if self.policy.on_busy == "refuse" or wait_left <= 0:
                     raise InProgress(retry_after=max(time_left, 0.1))
                 if listener is None:
                     listener = self.new_listener()
                     if self.backend.waker is not None:
                         stop_listening = self.backend.waker.listen(self.request.identity.digest, listener.wake)
                 else:
-                    seconds = min(poll, time_left + _AFTER_LEASE, patience)
+                    seconds = min(poll, time_left + _AFTER_LEASE, wait_left)
                     yield from self._pause(seconds if stop_listening else seconds * uniform(0.75, 1), listener)
                     poll = min(poll * 2, self.backend.poll_at_most)
                     listener.clear()
@@ -248,10 +248,10 @@ class Call(CallState):
                         raise KeyReused(fields=differing_fields(self.request.fingerprint, in_flight.fingerprint))
                     if self.policy.on_busy == "refuse":
                         raise InProgress
-                patience = self._patience()
-                if patience <= 0:
+                wait_left = self._wait_left()
+                if wait_left <= 0:
                     raise InProgress
-                yield from self._pause(patience, listener)
+                yield from self._pause(wait_left, listener)
                 listener.clear()
         finally:
             self.in_flight_calls.leave(in_flight, listener.wake)
@@ -321,11 +321,11 @@ class Call(CallState):
         return not isinstance(answer, Lost)
 
     def _hand_in_late(self, context: Context, outcome: Outcome, error: Exception) -> Script[Answer | None]:
-        """Complete, with patience for a store that does not answer; a repeated complete is harmless. None if it
+        """Complete, again and again where the store does not answer; a repeated complete is harmless. None if it
         was in vain."""
-        patience = self.policy.patience
+        hand_in_for = self.policy.hand_in_for
         began = monotonic()
-        deadline, delay = context.safe_until if patience is None else began + patience, 0.01
+        deadline, delay = context.safe_until if hand_in_for is None else began + hand_in_for, 0.01
         # Some stores close the connection on what is too large for them, or have no memory for it, and sound as if
         # they were down. The word that it is done is short, and has the last quarter of the time.
         is_large = len(outcome.data) > _LARGE
@@ -364,7 +364,7 @@ class Call(CallState):
             if record.state is not HELD:
                 self.kept = record
                 return self.replayed(record)
-            if self._patience() <= 0 or self.policy.on_busy == "refuse":
+            if self._wait_left() <= 0 or self.policy.on_busy == "refuse":
                 raise Superseded
             yield from self._pause(poll, None)
             poll = min(poll * 2, 0.1)

@@ -161,7 +161,7 @@ class CallBuilder:
             policy.lease_micros,
             policy.retention_micros,
             about,
-            policy.patience_micros,
+            policy.wait_micros,
         )
         call = Call(
             request,

@@ -138,13 +138,13 @@ class CallState(Struct, eq=False):
 
     def _be_patient(self) -> None:
         """Have the next claim wait for a locked row for no longer than this call still waits for others."""
-        self.request = replace(self.request, patience=micros(max(self._patience(), 0)))
+        self.request = replace(self.request, lock_wait=micros(max(self._wait_left(), 0)))
 
     def _waited_for_row(self) -> None:
         """Count what the store has waited since it was asked, too."""
         self.deadline = self.deadline or self.claimed_from + self.policy.wait_for
 
-    def _patience(self) -> float:
+    def _wait_left(self) -> float:
         """The seconds that are left to wait for others; one budget, however often the one in front changes."""
         now = monotonic()
         self.deadline = self.deadline or now + self.policy.wait_for

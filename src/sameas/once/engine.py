@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import sleep
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
 
 from sameas.identity.key import Namespace
-from sameas.once.batch import Batch, answers
+from sameas.once.batch import Batch, BatchOptions, answers
 from sameas.once.call import Call, observed
 from sameas.once.call_builder import CallBuilder, Options, identities_of
 from sameas.once.claim_handle import ClaimHandle, until_work, work_done_by_the_holder
@@ -169,12 +168,7 @@ class Engine:
             raise
 
     def run_many(
-        self,
-        work: Callable[[Context, V], T],
-        payloads: Iterable[V],
-        *,
-        keys: Sequence[str] | None = None,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, V], T], payloads: Iterable[V], **options: Unpack[BatchOptions]
     ) -> list[T]:
         """The results of `work(ctx, payload)` for many payloads, in order, the claims made in one go.
 
@@ -184,18 +178,13 @@ class Engine:
         Raises BatchFailed if any failed: its `results` has a record or an error for each. ValueError if there are not
         as many keys as payloads.
         """
-        return answers(self.record_many(work, payloads, keys=keys, **options))
+        return answers(self.record_many(work, payloads, **options))
 
     def record_many(
-        self,
-        work: Callable[[Context, V], T],
-        payloads: Iterable[V],
-        *,
-        keys: Sequence[str] | None = None,
-        **options: Unpack[Options],
+        self, work: Callable[[Context, V], T], payloads: Iterable[V], **options: Unpack[BatchOptions]
     ) -> list[ProcessingRecord[T]]:
         """`run_many`, with where the results came from. Raises BatchFailed, with all of them, if some failed."""
-        batch = Batch(self._call_builder, work, payloads, keys, options)
+        batch = Batch(self._call_builder, work, payloads, options)
         try:
             for leading, following in batch.windows():
                 claims = self.store.claim_many([seat.call.request for seat in leading])
@@ -269,9 +258,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def after_fork(self) -> None:

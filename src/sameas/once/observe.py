@@ -30,8 +30,8 @@ from sameas.once.record import (
     Renewal,
     Replay,
 )
-from sameas.once.script import Command, Script
-from sameas.once.store import Backend, Page, Query, Renewed, Selection, Waker
+from sameas.once.script import Script
+from sameas.once.store import Backend, Page, Query, Renewed, Selection, WrappedBackend
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -128,18 +128,12 @@ def make_emitter(observers: Sequence[Observer]) -> Emit | None:
     return emit
 
 
-class ObservedBackend(Backend):
+class ObservedBackend(WrappedBackend):
     """A back end whose answers are told."""
 
     def __init__(self, inner: Backend, emit: Emit) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.emit = emit
-        self.waker: Waker | None = inner.waker
-        self.poll_at_most = inner.poll_at_most
-
-    @property
-    def place(self) -> object:
-        return self.inner.place
 
     def claim(self, request: ClaimRequest) -> Script[Claim]:
         began = perf_counter()
@@ -202,18 +196,6 @@ class ObservedBackend(Backend):
         count = yield from self._told("prune", self.inner.prune(limit))
         self.emit(Removed("expired", count))
         return count
-
-    def perform(self, command: Command) -> Any:
-        return self.inner.perform(command)
-
-    async def aperform(self, command: Command) -> Any:
-        return await self.inner.aperform(command)
-
-    def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
-        return self.inner.perform_many(commands)
-
-    async def aperform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
-        return await self.inner.aperform_many(commands)
 
     @contextmanager
     def join(self, connection: Any) -> Iterator[Backend]:

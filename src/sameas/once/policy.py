@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
+from functools import wraps
 from math import inf
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from sameas.once.record import FOR_EVER
 
@@ -32,13 +34,14 @@ class Policy:
     max_waiters: more than so many callers of one process do not wait for one key. 16,384.
     keep_errors: errors of these types are kept like results: StoredFailure is raised for others. None by default.
     retry_window: for so long. 5 minutes.
-    patience: for so long a result is handed in to a store that does not answer. None: as long as the lease is ours.
+    hand_in_for: for so long a result is handed in to a store that does not answer. None: as long as the lease is ours.
     on_unstored: "raise" (the default) OutcomeUnknown after that, or "return" the result.
     former_keys: look for work under the key it had before types had tags. True.
 
-    A result that cannot be stored is handed in again for as long as the lease is certainly ours (or for `patience`
-    seconds). After that the call raises OutcomeUnknown, which has the result; with `on_unstored="return"` it returns
-    the result, and only `record(...).stored` and the observers say that a later caller may run the work again.
+    A result that cannot be stored is handed in again for as long as the lease is certainly ours (or for
+    `hand_in_for` seconds). After that the call raises OutcomeUnknown, which has the result; with
+    `on_unstored="return"` it returns the result, and only `record(...).stored` and the observers say that a later
+    caller may run the work again.
     """
 
     lease: float = 30.0
@@ -51,7 +54,7 @@ class Policy:
     # Source document 000, part 4.3: a failed handle is kept for five minutes.
     retry_window: float = 5 * MINUTE
     # How long a finished call tries to hand its result in to a store that does not answer. None: as long as its lease.
-    patience: float | None = None
+    hand_in_for: float | None = None
     on_unstored: OnUnstored = "raise"
     # Whether work without a key, on more than JSON's types, is looked for under the key that it had before types had
     # tags. Needed until the longest retention has passed since the upgrade.
@@ -61,7 +64,13 @@ class Policy:
     retention_micros: int = field(init=False, repr=False, compare=False)
     retry_window_micros: int = field(init=False, repr=False, compare=False)
     # For a row that another transaction holds, as for anybody else who is at the work.
-    patience_micros: int = field(init=False, repr=False, compare=False)
+    wait_micros: int = field(init=False, repr=False, compare=False)
+
+    @property
+    def patience(self) -> float | None:
+        """What `hand_in_for` was called before."""
+        warnings.warn("Policy.patience is called hand_in_for now", DeprecationWarning, stacklevel=2)
+        return self.hand_in_for
 
     def __post_init__(self) -> None:
         if not 0.001 <= self.lease < inf:
@@ -72,8 +81,8 @@ class Policy:
             raise ValueError(f"on_busy must be 'wait' or 'refuse', not {self.on_busy!r}")
         if self.on_unstored not in ("raise", "return"):
             raise ValueError(f"on_unstored must be 'raise' or 'return', not {self.on_unstored!r}")
-        if not (self.wait_for >= 0 and self.retry_window > 0 and (self.patience is None or self.patience >= 0)):
-            raise ValueError("wait_for and patience must not be negative, and retry_window must be positive")
+        if not (self.wait_for >= 0 and self.retry_window > 0 and (self.hand_in_for is None or self.hand_in_for >= 0)):
+            raise ValueError("wait_for and hand_in_for must not be negative, and retry_window must be positive")
         if self.max_waiters < 1:
             raise ValueError("max_waiters must be at least 1")
         retention = inf if self.retention is None else self.retention
@@ -81,4 +90,18 @@ class Policy:
         object.__setattr__(self, "retention_micros", micros(retention))
         object.__setattr__(self, "retry_window_micros", micros(self.retry_window))
         waits = 0.0 if self.on_busy == "refuse" else min(self.wait_for, DAY)
-        object.__setattr__(self, "patience_micros", micros(waits))
+        object.__setattr__(self, "wait_micros", micros(waits))
+
+
+_init = Policy.__init__
+
+
+@wraps(_init)
+def _init_by_former_name(self: Policy, **settings: Any) -> None:
+    if "patience" in settings:
+        warnings.warn("Policy(patience=) is called hand_in_for= now", DeprecationWarning, stacklevel=2)
+        settings["hand_in_for"] = settings.pop("patience")
+    _init(self, **settings)
+
+
+Policy.__init__ = _init_by_former_name  # type: ignore[method-assign]

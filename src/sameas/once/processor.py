@@ -30,6 +30,17 @@ else:
     V = TypeVar("V")
 
 
+def _options_of(
+    function: Callable[..., Any], scope: str | None, tenant: str, exclude_fields: Iterable[str], result_type: Any
+) -> Options:
+    return {
+        "scope": scope or scope_of(function),
+        "tenant": tenant,
+        "exclude_fields": compile_exclusions(exclude_fields),
+        "result_type": result_type or declared_result(function),
+    }
+
+
 class IdempotentProcessor(Generic[V, T]):
     """Processes each payload once, by its content less the excluded fields; the scope is the function's name."""
 
@@ -48,12 +59,7 @@ class IdempotentProcessor(Generic[V, T]):
         refuse_async(function, "use AsyncIdempotentProcessor")
         self._function = function
         self.engine = Engine(store, policy=policy, observers=observers)
-        self._options: Options = {
-            "scope": scope or scope_of(function),
-            "tenant": tenant,
-            "exclude_fields": compile_exclusions(exclude_fields),
-            "result_type": result_type or declared_result(function),
-        }
+        self._options = _options_of(function, scope, tenant, exclude_fields, result_type)
 
     def process(self, payload: V) -> ProcessingRecord[T]:
         """The result, run now or as it was the first time; `was_replay` tells which.
@@ -96,12 +102,7 @@ class AsyncIdempotentProcessor(Generic[V, T]):
     ) -> None:
         self._function = function
         self.engine = AsyncEngine(store, policy=policy, observers=observers)
-        self._options: Options = {
-            "scope": scope or scope_of(function),
-            "tenant": tenant,
-            "exclude_fields": compile_exclusions(exclude_fields),
-            "result_type": result_type or declared_result(function),
-        }
+        self._options = _options_of(function, scope, tenant, exclude_fields, result_type)
 
     async def process(self, payload: V) -> ProcessingRecord[T]:
         """The result, run now or as it was the first time; `was_replay` tells which.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from random import uniform
@@ -20,10 +20,10 @@ from typing import Final
 
 import msgspec
 
-from sameas.once.appended_lines import AppendedLines
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import InProgress, SameasError
-from sameas.once.record import NEVER, Record, client_key
+from sameas.once.line_log import LineLog
+from sameas.once.record import NEVER, Record, State, client_key
 from sameas.once.store import AsyncStore, Query
 
 _LOG = logging.getLogger("sameas")
@@ -119,6 +119,17 @@ def time_of(micros: int) -> str:
     return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
 
 
+def next_caller(record: Record, time: Callable[[int], str]) -> str:
+    """What the same request would get now, in half a sentence; `time` says an instant."""
+    match record.state:
+        case State.DONE:
+            return "gets this result again, nothing is run"
+        case State.FAILED:
+            return "gets this failure again until it expires"
+        case State.HELD:
+            return f"waits for the holder, and takes over when its lease ends at {time(record.lease_until)}"
+
+
 async def _write_down_and_prune(store: AsyncStore, archive: Path, batch: int) -> int:
     """As many as were written down are removed: those that expired first, which are those."""
     total = 0
@@ -147,5 +158,5 @@ async def _expired(store: AsyncStore) -> list[Record]:
 
 def _append(archive: Path, records: Sequence[Record]) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
-    with AppendedLines(archive, fsync=True) as lines:
+    with LineLog(archive, fsync=True) as lines:
         lines.append(*(msgspec.json.encode({**record_facts(one), "audit": one.about.audit}) for one in records))

@@ -123,7 +123,7 @@ class ClaimRequest(Struct, frozen=True, gc=False):
     retain_for: int
     about: About = NOBODY
     # How long the claim may wait for a row that another transaction holds; None leaves it to the store.
-    patience: int | None = None
+    lock_wait: int | None = None
 
 
 class Lease(Struct, frozen=True, gc=False):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from heapq import nlargest
 from itertools import chain
-from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct
@@ -222,6 +221,31 @@ def _refuse_no_batch(limit: int) -> None:
         raise ValueError(f"a batch has at least one record, not {limit!r}")
 
 
+class WrappedBackend(Backend):
+    """A back end around another, which does the I/O."""
+
+    def __init__(self, inner: Backend) -> None:
+        self.inner = inner
+        self.waker = inner.waker
+        self.poll_at_most = inner.poll_at_most
+
+    @property
+    def place(self) -> object:
+        return self.inner.place
+
+    def perform(self, command: Command) -> Any:
+        return self.inner.perform(command)
+
+    async def aperform(self, command: Command) -> Any:
+        return await self.inner.aperform(command)
+
+    def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        return self.inner.perform_many(commands)
+
+    async def aperform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
+        return await self.inner.aperform_many(commands)
+
+
 class Store:
     """A store for threads."""
 
@@ -275,9 +299,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -334,9 +356,7 @@ class AsyncStore:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

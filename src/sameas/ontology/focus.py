@@ -58,7 +58,7 @@ class FocusSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Focus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the text can be about: IRIs, sorted."""
+    """What the text can be about: IRIs, sorted. Its call raises nothing."""
 
     classes: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ DEFAULT_SETTINGS = FocusSettings()
 
 
 class Focuser:
-    """Chooses for any number of texts; made once for an ontology."""
+    """Chooses for any number of texts; made once for an ontology. Raises nothing."""
 
     def __init__(self, index: OntologyIndex, *, settings: FocusSettings = DEFAULT_SETTINGS) -> None:
         self._index = index

@@ -5,6 +5,7 @@ domain) of its inverse. Several `rdfs:domain` mean all of them, as OWL says; sev
 mean any of them.
 """
 
+from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
 
@@ -33,7 +34,7 @@ class Verdict(Enum):
 
 
 class OntologyIndex:
-    """Look-ups over one ontology."""
+    """Look-ups over one ontology. Raises nothing: of a name that is not in the ontology nothing is known."""
 
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
@@ -140,6 +141,23 @@ class OntologyIndex:
             for name in self.class_tree.above(one)
             if name in self.classes
         )
+
+    def narrowest(self, types: Iterable[str]) -> tuple[str, ...]:
+        """The classes that have no other of them below, in the order given."""
+        found = tuple(types)
+        return tuple(
+            iri
+            for iri in found
+            if not any(self.is_subclass(other, iri) and not self.is_subclass(iri, other) for other in found)
+        )
+
+    def classes_of_both(self, one: Iterable[str], other: Iterable[str]) -> tuple[str, ...] | None:
+        """The classes of what has all of these, or None if nothing can."""
+        left, right = tuple(one), tuple(other)
+        if any(self.are_disjoint(a, b) for a in left for b in right):
+            return None
+        types = tuple(dict.fromkeys((*left, *right)))
+        return self.narrowest(tuple(iri for iri in types if iri not in v.TOP) or types)
 
     def restrictions(self, iri: str) -> tuple[Restriction, ...]:
         """What a class and everything above it say of their properties."""

@@ -8,7 +8,8 @@ MIB = 1024 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds on one ontology; the defaults hold schema.org sixty times over."""
+    """Bounds on one ontology; the defaults hold schema.org sixty times over. Raises OntologyError for a bound that is
+    not above zero."""
 
     file_bytes: int = 64 * MIB
     """The largest file that is read; a larger one is refused without being read."""

@@ -19,7 +19,12 @@ def load_ontology(
     path: Path | str, *, imports_dir: Path | str | None = None, cache_dir: Path | str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Ontology:  # fmt: skip
-    """The ontology of a file in any notation; from the cache, if a folder for one is given and holds it."""
+    """The ontology of a file in any notation; from the cache, if a folder for one is given and holds it.
+
+    Raises OntologyNotFoundError, OntologyFormatError for a notation that is not known, OntologySyntaxError,
+    OntologyRefusedError and OntologyTooLargeError for what is not safe to read, OntologyExtraError if a package is
+    missing; all are OntologyErrors.
+    """
     path = Path(path)
     return read_ontology(
         read_bounded(path, limits=limits),
@@ -35,7 +40,7 @@ def read_ontology(  # all but the first are keywords
     data: bytes, *, extension: str = "", file: str | None = None, imports_dir: Path | str | None = None,
     cache_dir: Path | str | None = None, limits: Limits = DEFAULT_LIMITS,
 ) -> Ontology:  # fmt: skip
-    """The same from bytes; the extension, if given, helps to tell the notation."""
+    """The same from bytes; the extension, if given, helps to tell the notation. Raises what `load_ontology` raises."""
     folder = Path(imports_dir) if imports_dir is not None else None
     try:
         notation = detect_notation(data, extension=extension, file=file)

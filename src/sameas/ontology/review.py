@@ -37,7 +37,7 @@ class Finding(msgspec.Struct, frozen=True, order=True):
 
 
 def review_ontology(ontology: Ontology) -> tuple[Finding, ...]:
-    """All remarks, sorted."""
+    """All remarks, sorted. Raises nothing."""
     index = OntologyIndex(ontology)
     found = {*_of_classes(index), *_of_properties(index)}
     for iri in ontology.unresolved_imports:

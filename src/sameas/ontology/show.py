@@ -15,7 +15,7 @@ INDENT = "  "
 
 
 def show_ontology(ontology: Ontology, *, lang: str = "en") -> list[str]:
-    """The whole text: a head line, the tree, and what belongs to no class."""
+    """The whole text: a head line, the tree, and what belongs to no class. Raises nothing."""
     return list(_Page(ontology, lang).lines())
 
 

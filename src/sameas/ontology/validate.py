@@ -54,7 +54,11 @@ def validate_graph(
     extension: str = ".ttl",
     limits: Limits = DEFAULT_LIMITS,
 ) -> ShapeReport:
-    """The report on a graph in any notation; shapes are derived from the ontology if none are given."""
+    """The report on a graph in any notation; shapes are derived from the ontology if none are given.
+
+    Raises OntologyExtraError without the extra `shacl`, OntologyRefusedError for a graph or shapes that reach outside,
+    and what `read_ontology` raises for one that cannot be read.
+    """
     index = OntologyIndex(ontology)
     data = parse_statements(graph, extension=extension, file="graph", limits=limits, keep=None)
     data.extend(_known_types(data, index))

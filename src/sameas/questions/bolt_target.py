@@ -2,11 +2,13 @@
 
 Rule: every statement is one of those below, and values go in as parameters, many rows at a time; only classes and
 properties become labels and types, cut down to letters, digits and `_`. What is sent replaces what was there of the
-same thing, and the revision is written last.
+same thing; what nothing leads to any more goes, and only that: what others put beside it stays. The revision is written
+last, and that a push is under way first, so that the next one clears up after one that was broken off.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -22,8 +24,10 @@ Rows: TypeAlias = list[dict[str, Any]]
 Run: TypeAlias = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
 
 _AT_ONCE = 1_000
-REVISION = "MATCH (c:`Collection` {iri: $iri}) RETURN c.revision AS revision"
-SET_REVISION = "MERGE (c:`Collection` {iri: $iri}) SET c.revision = $revision, c.name = $name"
+_OTHER_BASE = re.compile("[/#:]")
+REVISION = "MATCH (c:`Collection` {iri: $iri}) RETURN c.revision AS revision, c.underWay AS broken"
+BEGIN = "MERGE (c:`Collection` {iri: $iri}) SET c.underWay = true"
+SET_REVISION = "MERGE (c:`Collection` {iri: $iri}) SET c.revision = $revision, c.name = $name, c.underWay = false"
 FORGET_THINGS = "UNWIND $rows AS row MATCH (n:`Entity` {iri: row.iri})<-[:`SUBJECT`]-(t:`Statement`) DETACH DELETE t"
 FORGET_FACTS = "UNWIND $rows AS row MATCH (n:`Entity` {iri: row.iri})-[r]->(o) DELETE r"
 DROP_THINGS = "UNWIND $rows AS row MATCH (n:`Entity` {iri: row.iri}) DETACH DELETE n"
@@ -41,15 +45,33 @@ DIFFERENT = (
 )
 DOCUMENTS = (
     "UNWIND $rows AS row MERGE (d:`Document` {iri: row.iri}) SET d.sha256 = row.sha256, d.name = row.name, "
-    "d.title = row.title, d.location = row.location, d.mediaType = row.mediaType, d.readAt = row.readAt"
+    "d.names = row.names, d.title = row.title, d.location = row.location, d.mediaType = row.mediaType, "
+    "d.readAt = row.readAt"
 )
 DROP_EVIDENCE = "UNWIND $rows AS row MATCH (d:`Document` {iri: row.iri})<-[:`IN`]-(e:`Evidence`) DETACH DELETE e"
 THERE = "MATCH (n:`Entity`) WHERE n.iri STARTS WITH $base RETURN n.iri AS iri"
-# What nothing leads to any more may name what was erased.
-UNUSED = (
-    "MATCH (a:`Name`) WHERE NOT EXISTS { MATCH (:`Entity`)-[:`NAMED`]->(a) } DETACH DELETE a",
-    "MATCH (o:`Value`) WHERE NOT EXISTS { MATCH (:`Statement`)-[:`OBJECT`]->(o) } DETACH DELETE o",
-)
+# What things lead to: of what their push takes away, that which nothing leads to any more goes with it.
+_LED_TO = {
+    "Name": ("text", "MATCH (n)-[:`NAMED`]->(o:`Name`)"),
+    "Value": ("iri", "MATCH (n)<-[:`SUBJECT`]-(:`Statement`)-[:`OBJECT`]->(o:`Value`)"),
+    "Evidence": ("iri", "MATCH (n)<-[:`SUBJECT`]-(:`Statement`)-[:`SUPPORTED_BY`]->(o:`Evidence`)"),
+    # Known things of a list, which are no things of the collection.
+    "Entity": ("iri", "MATCH (n)-[:`SAME_AS`]->(o:`Entity`) WHERE NOT o.iri STARTS WITH $base"),
+}
+_UNUSED = {
+    **dict.fromkeys(("Name", "Value", "Evidence"), "NOT EXISTS { MATCH ()-[]->(o) }"),
+    "Entity": "NOT o.iri STARTS WITH $base AND o.name IS NULL AND NOT EXISTS { MATCH (o)-[]-() }",
+}
+LED_TO = {
+    label: f"UNWIND $rows AS row MATCH (n:`Entity` {{iri: row.iri}}) {match} RETURN DISTINCT o.{key} AS id"
+    for label, (key, match) in _LED_TO.items()
+}
+DROP_LED_TO = {
+    label: f"UNWIND $rows AS row MATCH (o:`{label}` {{{key}: row.id}}) WHERE {_UNUSED[label]} DETACH DELETE o"
+    for label, (key, _) in _LED_TO.items()
+}
+DROP_UNUSED = tuple(f"MATCH (o:`{label}`) WHERE {unused} DETACH DELETE o" for label, unused in _UNUSED.items())
+LABELS = "UNWIND $rows AS row MATCH (n:`Entity` {iri: row.iri}) RETURN n.iri AS iri, labels(n) AS labels"
 DROP_DOCUMENTS = "UNWIND $rows AS row MATCH (d:`Document` {iri: row.iri}) DETACH DELETE d"
 VALUES = (
     "UNWIND $rows AS row MERGE (o:`Value` {iri: row.object}) "
@@ -68,6 +90,11 @@ PARAGRAPHS = "UNWIND $rows AS row MATCH (e:`Evidence` {iri: row.iri}) SET e.para
 def labelled(iri: str) -> str:
     """The statement that gives things the label of a class."""
     return f"UNWIND $rows AS row MATCH (n:`Entity` {{iri: row.iri}}) SET n:`{cypher_name(iri)}`"
+
+
+def unlabelled(label: str) -> str:
+    """The statement that takes the label of a class from things."""
+    return f"UNWIND $rows AS row MATCH (n:`Entity` {{iri: row.iri}}) REMOVE n:`{label}`"
 
 
 def related(predicate: str, *, to: str) -> str:
@@ -113,31 +140,50 @@ class BoltPush:
         self._base = collection.base
         self._context = OutputContext(key="", base=collection.base)
         self._iri = f"{collection.base}collection-{collection.id}"
+        self._classes = {cypher_name(one.iri) for one in collection.ontology.classes}
+        self._led_to: dict[str, set[str]] = {label: set() for label in LED_TO}
 
     def go(self) -> Pushed:
         rows = self._run(REVISION, {"iri": self._iri})
         before = -1 if not rows or rows[0]["revision"] is None else int(rows[0]["revision"])
+        was_broken = bool(rows) and rows[0]["broken"] is True
         work = outgoing(self._collection, before=before)
+        if work.revision == before and not was_broken:
+            return Pushed(before=before, revision=before)
+        self._run(BEGIN, {"iri": self._iri})
         removed = 0
         with self._collection.reading() as reader:
             documents, things = list(work.documents), list(work.entities)
             if work.is_whole:
-                there = [row["iri"].removeprefix(self._base) for row in self._run(THERE, {"base": self._base})]
                 now = [info.id for info in reader.all_entities()] + [id_ for id_, _ in reader.all_merged()]
-                things = list(dict.fromkeys([*now, *there]))
+                things = list(dict.fromkeys([*now, *self._there()]))
                 self._send(DROP_EVIDENCE, [{"iri": reader.document_iri(digest)} for digest in documents])
             for some in _batches(documents):
                 removed += self._documents(reader, some)
             for some in _batches(things):
                 removed += self._things(reader, some)
-            if work.is_whole:
-                for statement in UNUSED:
-                    self._run(statement, {})
-        if work.revision != before:
-            self._run(SET_REVISION, {"iri": self._iri, "revision": work.revision, "name": self._collection.name})
+        self._clear(everything=work.is_whole or was_broken)
+        self._run(SET_REVISION, {"iri": self._iri, "revision": work.revision, "name": self._collection.name})
         return Pushed(
             before=before, revision=work.revision, entities=len(things), documents=len(documents), removed=removed
         )
+
+    def _there(self) -> Iterator[str]:
+        """The ids of things that the database has from earlier pushes."""
+        for row in self._run(THERE, {"base": self._base}):
+            id_ = row["iri"].removeprefix(self._base)
+            # Another collection may have a longer base that begins with this one.
+            if not _OTHER_BASE.search(id_):
+                yield id_
+
+    def _clear(self, *, everything: bool) -> None:
+        """Drop what nothing leads to any more: of all, or of what this push took away."""
+        if everything:
+            for statement in DROP_UNUSED:
+                self._run(statement, {"base": self._base} if "$base" in statement else {})
+            return
+        for label, ids in self._led_to.items():
+            self._send(DROP_LED_TO[label], [{"id": id_} for id_ in sorted(ids)])
 
     def _documents(self, reader: Reader, digests: list[str]) -> int:
         there, gone = [], []
@@ -147,8 +193,8 @@ class BoltPush:
             if row is None:
                 gone.append({"iri": iri})
                 continue
-            first = reader.document(digest).names[:1]
-            told = first[0] if first else None
+            names = reader.document(digest).names
+            told = names[0] if names else None
             there.append(
                 {
                     "iri": iri,
@@ -158,6 +204,7 @@ class BoltPush:
                     "location": told.path if told else "",
                     "mediaType": told.media_type if told else "",
                     "readAt": told.read_at if told else "",
+                    "names": [one.name for one in names],
                 }
             )
         self._send(DROP_EVIDENCE, gone)
@@ -167,6 +214,9 @@ class BoltPush:
 
     def _things(self, reader: Reader, ids: list[str]) -> int:
         touched = [{"iri": self._base + id_} for id_ in ids]
+        for label, statement in LED_TO.items():
+            values = {"base": self._base} if "$base" in statement else {}
+            self._led_to[label].update(row["id"] for row in self._run(statement, {**values, "rows": touched}))
         self._send(FORGET_THINGS, touched)
         self._send(FORGET_FACTS, touched)
         found = [info for id_ in ids if (info := current(reader, id_)) is not None]
@@ -182,11 +232,19 @@ class BoltPush:
         moved = [{"iri": self._base + id_, "name": ""} for id_ in led]
         self._send(THINGS, moved)
         self._send(SAME, [{"iri": self._base + id_, "same": self._base + now} for id_, now in led.items()])
-        self._label(found)
+        self._label(found, merged=[row["iri"] for row in moved])
         self._facts([one for info in found for one in reader.statements_of(info.id)])
         return len(gone)
 
-    def _label(self, found: list[EntityInfo]) -> None:
+    def _label(self, found: list[EntityInfo], *, merged: list[str]) -> None:
+        wanted: dict[str, set[str]] = {iri: set() for iri in merged}
+        wanted |= {info.iri: {cypher_name(iri) for iri in info.types} for info in found}
+        gone: dict[str, Rows] = {}
+        for row in self._run(LABELS, {"rows": [{"iri": iri} for iri in wanted]}):
+            for label in self._classes.intersection(row["labels"]) - wanted[row["iri"]]:
+                gone.setdefault(label, []).append({"iri": row["iri"]})
+        for label, rows in sorted(gone.items()):
+            self._send(unlabelled(label), rows)
         by_class: dict[str, Rows] = {}
         for info in found:
             for iri in info.types:
@@ -239,8 +297,9 @@ class BoltPush:
         self._send(PARAGRAPHS, paragraphs)
 
     def _send(self, statement: str, rows: Rows) -> None:
+        values = {"base": self._base} if "$base" in statement else {}
         for some in _batches(rows):
-            self._run(statement, {"rows": some})
+            self._run(statement, {**values, "rows": some})
 
 
 def _batches(items: list[Any]) -> Iterator[list[Any]]:

@@ -21,7 +21,7 @@ import msgspec
 from sameas.extraction.runs.metadata import instant, seconds_of
 from sameas.identity.ids import uuid7
 from sameas.objects import Objects
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 from sameas.server.bodies import Note
 from sameas.server.schemas import ExtractRequest
 from sameas.server.tenants.access import Caller
@@ -105,7 +105,7 @@ class AuditLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self._lines = AppendedLines(path, fsync=True)
+        self._lines = LineLog(path, fsync=True)
         self.objects: Objects | None = None
 
     def write(self, event: str, caller: Caller, *, reason: str = "", **about: Any) -> None:

@@ -32,6 +32,7 @@ class Notices:
         """In the background loop, once for every notice of any process."""
         match notice.type:
             case "cancel-run":
+                self._service.runner.hear_cancelled(notice.tenant, notice.key)
                 self._service.later(self._cancel(notice.tenant, notice.key))
             case "ontology-updated" | "ontology-deleted":
                 if notice.new_version is not None and self._service.dispatch is not None:

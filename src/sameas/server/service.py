@@ -13,8 +13,8 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -59,6 +59,7 @@ from sameas.server.streams.lines import Line
 from sameas.server.tenants.access import AccessControl, Caller, CaseDirectory, WebSessions
 from sameas.server.tenants.broadcast import Broadcast, NoticeType, notice
 from sameas.server.tenants.ontologies import Ontologies
+from sameas.server.tenants.ontology_files import say_unused
 from sameas.server.tenants.workspaces import Workspaces, open_event_reader, open_live_events
 from sameas.settings import Settings
 from sameas.tenancy.authenticator import Authenticator
@@ -284,6 +285,12 @@ class Service:
         """Tell every process; in the background loop."""
         await self.broadcast.publish(notice(kind, **fields))
 
+    async def cancel(self, space: str, key: str) -> Literal["cancelled", "elsewhere", "ended"]:
+        """End a run, wherever it is worked on; says what became of it."""
+        return await self.do(
+            self.runner.cancel(space, key, tell=partial(self.publish, "cancel-run", tenant=space, key=key))
+        )
+
     def audit(self, caller: Caller, event: str, *, reason: str = "", **about: Any) -> None:
         """Write down who changed what, and why; on the disk before the answer goes out."""
         self._audit.write(event, caller, reason=reason, **about)
@@ -318,9 +325,8 @@ class Service:
             observers=observers,
         )
         self.pending_runs: PendingRuns | PendingObjects = PendingRuns(settings.home)
-        if settings.broker and not options.is_worker and await asyncio.to_thread(_has_files, settings.ontologies):
-            _LOG.warning("the files in %s are not used with a broker: put ontologies over the API", settings.ontologies)
         if settings.broker and objects is not None:
+            await asyncio.to_thread(say_unused, settings.ontologies)
             self.pending_runs = PendingObjects(objects)
             if not options.is_worker:
                 reader = open_event_reader(settings, on_ended=self._hear_end)
@@ -330,7 +336,7 @@ class Service:
                     record=self._record,
                     hears_ends=lambda: reader is not None and reader.is_hearing,
                 )
-                self.mirrors = JournalMirrors(journal_folders(settings.home), reader)
+                self.mirrors = JournalMirrors(journal_folders(settings.home), reader, dispatch=self.dispatch)
         most = Decimal(str(settings.tenant_cost_per_day)) if settings.tenant_cost_per_day else None
         self.accounts = DayAccounts(plain, tokens=settings.tenant_tokens_per_day, cost=most)
         of_request = Decimal(str(settings.request_cost)) if settings.request_cost else Decimal("Infinity")
@@ -354,6 +360,7 @@ class Service:
             asks_here=options.models is not None,
             divided=not options.single_tenant,
         )
+        self.broadcast = Broadcast(plain, Notices(self).hear)
         self.runner = Runner(
             self.workspaces,
             preparer=self.preparer,
@@ -373,6 +380,7 @@ class Service:
             rollout=self.rollout,
             min_confidence=settings.min_confidence,
             observe=self.observe,
+            hear=self.broadcast.look,
         )
         if options.is_worker and isinstance(self.pending_runs, PendingObjects):
             self.runner.helpers = Helpers(
@@ -384,7 +392,6 @@ class Service:
                 long_work=self._long_work,
                 accounts=self.accounts,
             )
-        self.broadcast = Broadcast(plain, Notices(self).hear)
         self.client_keys = ClientKeys(plain, lease=settings.lease, retention=settings.key_ttl)
         self.deletion = Deletion(
             self.workspaces,
@@ -401,6 +408,7 @@ class Service:
             self.collections,
             runner=self.runner,
             workspaces=self.workspaces,
+            deletion=self.deletion,
             at_once=settings.max_runs,
             min_confidence=settings.min_confidence,
         )
@@ -420,7 +428,6 @@ class Service:
     def _hear_end(self, space: str, key: str) -> None:
         assert self.dispatch is not None
         self.dispatch.hear_end(space, key)
-        self.mirrors.hear_end(space, key)
 
     async def _shut(self) -> None:
         if self.dispatch is not None:
@@ -487,7 +494,3 @@ class Service:
             return await self.do(self.runner.record(space, key)) is not None
         except StoreUnavailable:
             return True
-
-
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and any(path.is_file() for path in folder.iterdir())

@@ -37,11 +37,11 @@ class _Place:
         self._raw = raw
         self._savepoint = f"sameas_{next(_NUMBERS)}"
 
-    def lock(self, patience: int | None) -> Script[None]:
+    def lock(self, lock_wait: int | None) -> Script[None]:
         """Take the write lock, waiting no longer than the first statement may, and than the caller does."""
         ((before,),) = yield _TIMEOUT
-        if patience is not None:
-            yield f"{_TIMEOUT} = {min(before, round(max(patience / 1_000, IMPATIENT * 1_000)))}"
+        if lock_wait is not None:
+            yield f"{_TIMEOUT} = {min(before, round(max(lock_wait / 1_000, IMPATIENT * 1_000)))}"
         try:
             if not self._raw.in_transaction:
                 if self._raw.isolation_level is None:
@@ -73,7 +73,7 @@ class Joined(_Place):
 
     def perform(self, statement: Statement) -> list[Row]:
         if not self.is_locked:
-            run(self.lock(statement.patience), self.execute)
+            run(self.lock(statement.lock_wait), self.execute)
         return self.execute(statement.sql, {**statement.values, "now": self.now()})
 
     def execute(self, sql: str, values: dict[str, Any] | None = None) -> list[Row]:
@@ -90,7 +90,7 @@ class AsyncJoined(_Place):
 
     async def aperform(self, statement: Statement) -> list[Row]:
         if not self.is_locked:
-            await arun(self.lock(statement.patience), self.execute)
+            await arun(self.lock(statement.lock_wait), self.execute)
         return await self.execute(statement.sql, {**statement.values, "now": self.now()})
 
     async def execute(self, sql: str, values: dict[str, Any] | None = None) -> list[Row]:

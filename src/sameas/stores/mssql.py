@@ -22,7 +22,7 @@ class MsSqlBackend(SqlBackend):
     def __init__(self, performer: Performer, *, dialect: str) -> None:
         super().__init__(performer, dialect=dialect)
         place: Any = performer
-        self._longest = int(place.extras["patience"])
+        self._longest = int(place.extras["lock_wait"])
         self._claim_sql = self._sql["claim"]
         self._sql = {name: _waiting(sql, self._longest) for name, sql in self._sql.items()}
 
@@ -57,7 +57,7 @@ class MsSqlBackend(SqlBackend):
         return Statement(self._sql["renew_many"].replace("{leases}", leases), values)
 
     def _take(self, request: ClaimRequest) -> Statement:
-        sql = _waiting(self._claim_sql, milliseconds_for_rows(request.patience, self._longest))
+        sql = _waiting(self._claim_sql, milliseconds_for_rows(request.lock_wait, self._longest))
         return Statement(sql, limited(claim_values(request)))
 
 
@@ -67,15 +67,15 @@ def padded(renewals: Sequence[Renewal]) -> Sequence[Renewal]:
     return [*renewals, *[renewals[-1]] * (wanted - len(renewals))]
 
 
-def milliseconds_for_rows(patience: int | None, longest: int) -> int:
-    """How long a claim waits for a row: one of few lengths, because the server keeps a plan for each, and none beyond
-    the caller's patience; even one who does not wait allows the tenth of a second that a single statement may take."""
-    if patience is None:
+def milliseconds_for_rows(lock_wait: int | None, longest: int) -> int:
+    """How long a claim waits for a row: one of few lengths, because the server keeps a plan for each, and none longer
+    than the caller waits; even one who does not wait allows the tenth of a second that a single statement may take."""
+    if lock_wait is None:
         return longest
-    tenths = patience // IMPATIENT
+    tenths = lock_wait // IMPATIENT
     return min(longest, (IMPATIENT // 1_000) << max(tenths.bit_length() - 1, 0))
 
 
 def _waiting(sql: str, milliseconds: int) -> str:
     # The server takes this setting only as a number in the text.
-    return sql.replace("{patience}", str(milliseconds))
+    return sql.replace("{lock_wait}", str(milliseconds))

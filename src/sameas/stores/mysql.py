@@ -50,8 +50,8 @@ class MySqlBackend(SqlBackend):
 
     def _claim(self, request: ClaimRequest) -> Script[Claim]:
         place: Any = self.performer
-        # The server counts in seconds, and a session of ours is set to the store's own patience.
-        if self._joined or request.patience is None or request.patience >= place.extras["patience"] * 1_000:
+        # The server counts in seconds, and a session of ours is set to the store's own wait for a lock.
+        if self._joined or request.lock_wait is None or request.lock_wait >= place.extras["lock_wait"] * 1_000:
             return (yield from self._claim_row(request))
         for _ in range(_MOMENTS):
             try:
@@ -206,7 +206,7 @@ class MySqlBackend(SqlBackend):
 
 def _seconds_for_rows(request: ClaimRequest, place: Any) -> int:
     """How long the caller's session waits for a row: whole seconds, and on MySQL at least one."""
-    seconds: int = ceil(place.extras["patience"] / 1_000)
-    if request.patience is not None:
-        seconds = min(seconds, request.patience // 1_000_000)
+    seconds: int = ceil(place.extras["lock_wait"] / 1_000)
+    if request.lock_wait is not None:
+        seconds = min(seconds, request.lock_wait // 1_000_000)
     return seconds if place.is_mariadb else max(seconds, 1)

@@ -112,8 +112,8 @@ class PostgresBackend(SqlBackend):
         # A transaction's own locks hold until its end; the many keys of a long one would fill the server's lock table.
         latch = None if self._joined else int.from_bytes(request.identity.digest[:8], "big", signed=True)
         values["latch"] = latch
-        if request.patience is not None:
-            values["patience"] = max(request.patience, IMPATIENT) // 1_000
+        if request.lock_wait is not None:
+            values["lock_wait"] = max(request.lock_wait, IMPATIENT) // 1_000
         return Statement(self._sql["claim"], values)
 
 
@@ -141,7 +141,7 @@ class PostgresPerformer:
             raise ValueError("pool_size and timeout must be positive, and lock_timeout not beyond the timeout")
         # Microseconds that the server's clock is taken to be ahead: how tests let time pass.
         self.skew = skew
-        self._patience = str(round(lock_timeout * 1_000))
+        self._lock_wait = str(round(lock_timeout * 1_000))
         self._lock_timeout = lock_timeout
         # One object for all who reach this database in this process.
         self.place: object = sys.intern(f"postgres {conninfo}")
@@ -268,13 +268,13 @@ class PostgresPerformer:
         self.close()
 
     def _extras(self) -> dict[str, Any]:
-        return {"skew": self.skew, "patience": self._patience}
+        return {"skew": self.skew, "lock_wait": self._lock_wait}
 
     def _bound(self, statement: Statement) -> Bound:
         sql, pick = _numbered(statement.sql)
         values = statement.values
         values["skew"] = self.skew
-        values["patience"] = at_most(self._patience, values.get("patience"))
+        values["lock_wait"] = at_most(self._lock_wait, values.get("lock_wait"))
         return sql, pick(values)
 
     def _loop_pool(self) -> AsyncPool:

@@ -122,9 +122,9 @@ class Dialogue:
 class PostgresConnection:
     """A connection for threads, and all that is needed to talk over it."""
 
-    def __init__(self, connection: Connection[Any], *, patience: float) -> None:
+    def __init__(self, connection: Connection[Any], *, answer_within: float) -> None:
         self._dialogue = Dialogue(connection)
-        self._patience = patience
+        self._answer_within = answer_within
         self._socket = connection.pgconn.socket
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
@@ -142,14 +142,14 @@ class PostgresConnection:
 
     def _wait(self) -> list[PGresult]:
         answer = execute(self._dialogue.pgconn)
-        until = monotonic() + self._patience
-        left = self._patience
+        until = monotonic() + self._answer_within
+        left = self._answer_within
         try:
             wait = next(answer)
             while True:
                 ready = self._poll.poll(left * 1_000) if wait is _WAIT_R else self._poll_both(left)
                 if not ready:
-                    raise AnswerTimedOut(f"no answer within {self._patience} seconds")
+                    raise AnswerTimedOut(f"no answer within {self._answer_within} seconds")
                 wait = answer.send(_READY_R if ready[0][1] == select.POLLIN else _ready(ready[0][1]))
                 left = max(until - monotonic(), 0)
         except StopIteration as end:
@@ -167,9 +167,9 @@ class PostgresConnection:
 class AsyncPostgresConnection:
     """`PostgresConnection`, for the tasks of one event loop."""
 
-    def __init__(self, connection: AsyncConnection[Any], *, patience: float) -> None:
+    def __init__(self, connection: AsyncConnection[Any], *, answer_within: float) -> None:
         self._dialogue = Dialogue(connection)
-        self._patience = patience
+        self._answer_within = answer_within
         self._socket = connection.pgconn.socket
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[int] | None = None
@@ -187,7 +187,7 @@ class AsyncPostgresConnection:
 
     async def _wait(self) -> list[PGresult]:
         answer = execute(self._dialogue.pgconn)
-        timer = self._loop.call_later(self._patience, self._time_out)
+        timer = self._loop.call_later(self._answer_within, self._time_out)
         try:
             wait = next(answer)
             while True:
@@ -219,7 +219,7 @@ class AsyncPostgresConnection:
 
     def _time_out(self) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(AnswerTimedOut(f"no answer within {self._patience} seconds"))
+            self._waiter.set_exception(AnswerTimedOut(f"no answer within {self._answer_within} seconds"))
 
 
 def _ready(events: int) -> Ready:

@@ -85,21 +85,21 @@ def _bounded(gen: PQGen[RV], seconds: float) -> PQGen[RV]:
 class Session(Connection[Any]):
     """A connection whose every wait ends."""
 
-    patience = 5.0
+    answer_within = 5.0
     reused = False
 
     def wait(self, gen: PQGen[RV], *args: Any, **words: Any) -> RV:
-        return super().wait(_bounded(gen, self.patience), *args, **words)
+        return super().wait(_bounded(gen, self.answer_within), *args, **words)
 
 
 class AsyncSession(AsyncConnection[Any]):
     """`Session`, for tasks."""
 
-    patience = 5.0
+    answer_within = 5.0
     reused = False
 
     async def wait(self, gen: PQGen[RV], *args: Any, **words: Any) -> RV:
-        return await super().wait(_bounded(gen, self.patience), *args, **words)
+        return await super().wait(_bounded(gen, self.answer_within), *args, **words)
 
 
 class Cursor(RawCursor[Any]):
@@ -107,7 +107,7 @@ class Cursor(RawCursor[Any]):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.ask = PostgresConnection(session, patience=session.patience).ask
+        self.ask = PostgresConnection(session, answer_within=session.answer_within).ask
 
 
 class AsyncCursor(AsyncRawCursor[Any]):
@@ -115,7 +115,7 @@ class AsyncCursor(AsyncRawCursor[Any]):
 
     def __init__(self, session: AsyncSession) -> None:
         super().__init__(session)
-        self.ask = AsyncPostgresConnection(session, patience=session.patience).ask
+        self.ask = AsyncPostgresConnection(session, answer_within=session.answer_within).ask
 
 
 Taken = tuple[Session, Cursor]
@@ -200,7 +200,7 @@ class Pool:
         options = self._options
         try:
             session = Session.connect(options.conninfo, **options.words)
-            session.patience = options.timeout
+            session.answer_within = options.timeout
             try:
                 options.admission.admit(session, session.execute(QUESTION, prepare=False).fetchone())
             except BaseException:
@@ -264,7 +264,7 @@ class AsyncPool:
         options = self._options
         try:
             session = await AsyncSession.connect(options.conninfo, **options.words)
-            session.patience = options.timeout
+            session.answer_within = options.timeout
             try:
                 answer = await session.execute(QUESTION, prepare=False)
                 options.admission.admit(session, await answer.fetchone())

@@ -164,28 +164,10 @@ class RedisBackend(Backend):
         return 0
 
     def perform(self, command: Command) -> Any:
-        kind, link = type(command), self._link
-        if kind is Lua:
-            return link.call(command)
-        if kind is Many:
-            return link.call_many(command.commands)
-        if kind is Scan:
-            return link.scan(command)
-        if kind is Heads:
-            return link.heads(command.keys)
-        return link.clock()
+        return _send(self._link, command)
 
     def aperform(self, command: Command) -> Coroutine[Any, Any, Any]:
-        kind, link = type(command), self._async_link
-        if kind is Lua:
-            return link.call(command)
-        if kind is Many:
-            return link.call_many(command.commands)
-        if kind is Scan:
-            return link.scan(command)
-        if kind is Heads:
-            return link.heads(command.keys)
-        return link.clock()
+        return _send(self._async_link, command)  # type: ignore[no-any-return]
 
     def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
         return self._link.call_many(commands)
@@ -318,3 +300,17 @@ def _says_cluster(server: ServerLink) -> bool:
     except StoreUnavailable:
         return False
     return is_cluster(told)
+
+
+def _send(link: Any, command: Command) -> Any:
+    """Have a link do what a command says; what comes back is the reply, or for tasks what is to be awaited for it."""
+    kind = type(command)
+    if kind is Lua:
+        return link.call(command)
+    if kind is Many:
+        return link.call_many(command.commands)
+    if kind is Scan:
+        return link.scan(command)
+    if kind is Heads:
+        return link.heads(command.keys)
+    return link.clock()

@@ -105,25 +105,9 @@ def tags_text(tags: Sequence[str]) -> str:
 def record_of(identity: Identity, row: Row) -> Record:
     """The record in a row of the statements `look` and `find`; the row ends with the store's time."""
     (
-        fingerprint,
-        state,
-        fence,
-        attempt,
-        attempt_id,
-        lease_until,
-        created_at,
-        expires_at,
-        completed_at,
-        outcome,
-        content_type,
-        meta,
-        owner,
-        tags,
-        route,
-        method,
-        audit,
-        _,
-    ) = row
+        fingerprint, state, fence, attempt, attempt_id, lease_until, created_at, expires_at, completed_at,
+        outcome, content_type, meta, owner, tags, route, method, audit, _,
+    ) = row  # fmt: skip
     kept: Outcome | None = None
     if completed_at is not None:
         if content_type is not None:

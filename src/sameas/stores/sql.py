@@ -59,7 +59,7 @@ class Statement(Struct, frozen=True):
     # Whether it must survive a power cut. A claim on a local file need not: everybody it concerns goes with it.
     durable: bool = True
     # Microseconds that it may wait for a file that another transaction holds; None leaves it to the store.
-    patience: int | None = None
+    lock_wait: int | None = None
 
 
 class Performer(Protocol):
@@ -67,7 +67,7 @@ class Performer(Protocol):
     server tells one, the number that it generated.
 
     A performer adds the values that are its own: `:now` where the clock is this machine's, read once the statement may
-    write; `:skew` and `:patience` (milliseconds to wait for a row) where the clock is the server's.
+    write; `:skew` and `:lock_wait` (milliseconds to wait for a row) where the clock is the server's.
     """
 
     def perform(self, statement: Statement) -> list[Row]: ...
@@ -258,7 +258,7 @@ class SqlBackend(Backend):
         return Statement(self._sql["look"], {"digest": identity.digest}, reads=True)
 
     def _take(self, request: ClaimRequest) -> Statement:
-        return Statement(self._sql["claim"], claim_values(request), durable=False, patience=request.patience)
+        return Statement(self._sql["claim"], claim_values(request), durable=False, lock_wait=request.lock_wait)
 
     def _settle(self, state: State, lease: Lease, outcome: Outcome, retain_for: int) -> Script[Answer]:
         values = outcome_values(outcome)

@@ -59,7 +59,7 @@ class SqlAlchemyPerformer:
         self.dialect = "mssql" if self._url.get_backend_name() == "mssql" else "mysql"
         # Microseconds that the server's clock is taken to be ahead: how tests let time pass.
         self.skew = skew
-        self.patience = round(lock_timeout * 1_000)
+        self.lock_wait = round(lock_timeout * 1_000)
         # One object for all who reach this database in this process.
         self.place: object = sys.intern(self._url.render_as_string(hide_password=False))
         self._translate = from_mssql if self.dialect == "mssql" else from_mysql
@@ -194,7 +194,7 @@ class SqlAlchemyPerformer:
     @property
     def extras(self) -> dict[str, Any]:
         """The values that are the performer's own."""
-        return {"skew": self.skew, "patience": self.patience}
+        return {"skew": self.skew, "lock_wait": self.lock_wait}
 
     def _execute(self, connection: Connection, statement: Statement) -> list[Row]:
         values = statement.values
@@ -259,7 +259,7 @@ class SqlAlchemyPerformer:
             return {"timeout": max(round(self._timeout), 1)}
         seconds = max(round(self._timeout), 1)
         # Strict, so that nothing is ever cut short silently.
-        settings = f"SET SESSION innodb_lock_wait_timeout = {max(self.patience // 1_000, 1)}, sql_mode = 'TRADITIONAL'"
+        settings = f"SET SESSION innodb_lock_wait_timeout = {max(self.lock_wait // 1_000, 1)}, sql_mode = 'TRADITIONAL'"
         words: dict[str, Any] = {"connect_timeout": seconds, "init_command": settings, "charset": "utf8mb4"}
         return words | {"read_timeout": seconds, "write_timeout": seconds} if waits else words
 
@@ -282,7 +282,7 @@ class SqlAlchemyPerformer:
         orig = error.orig if isinstance(error, DBAPIError) else None
         fault = self._translate(orig or error)
         if isinstance(fault, RowLocked):
-            fault.waited_for = self.patience * 1_000
+            fault.waited_for = self.lock_wait * 1_000
         return fault
 
     async def _in_thread(self, function: Callable[[A], R], argument: A) -> R:

@@ -235,9 +235,9 @@ class SqlitePerformer:
         """For how many seconds the most patient of these statements waits for the file."""
         longest = 0.0
         for statement in statements:
-            if statement.patience is None:
+            if statement.lock_wait is None:
                 return self._busy_timeout
-            longest = max(longest, statement.patience / 1e6)
+            longest = max(longest, statement.lock_wait / 1e6)
         return min(max(longest, IMPATIENT), self._busy_timeout)
 
     def _write(

@@ -95,5 +95,5 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def file_locked() -> RowLocked:
-    """What one is told whose patience has ended before the store's own."""
+    """What one is told whose wait has ended before the store's own."""
     return RowLocked("Another transaction holds the file.")

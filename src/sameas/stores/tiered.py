@@ -36,8 +36,8 @@ from sameas.once.record import (
     State,
     Unframed,
 )
-from sameas.once.script import Command, Script
-from sameas.once.store import Backend, Page, Query, Renewed, Selection, Waker
+from sameas.once.script import Script
+from sameas.once.store import Backend, Page, Query, Renewed, Selection, WrappedBackend
 from sameas.stores.memory import system_micros
 
 # What a record takes besides its bytes, roughly.
@@ -85,7 +85,7 @@ class StoreTime:
         return self._clock() if self._ahead is None else self._ahead + round(self._timer() * 1_000_000)
 
 
-class TieredBackend(Backend):
+class TieredBackend(WrappedBackend):
     """`inner` behind a tier of at most `size` records and `size_bytes` bytes; the least recently used go
     first."""
 
@@ -103,20 +103,14 @@ class TieredBackend(Backend):
     ) -> None:
         if size < 1 or size_bytes < 1 or ttl <= 0:
             raise ValueError("size, size_bytes and ttl must be positive")
-        self.inner = inner
+        super().__init__(inner)
         self.ttl = ttl
-        self.waker: Waker | None = inner.waker
-        self.poll_at_most = inner.poll_at_most
         self._size = size
         self._size_bytes = size_bytes
         self._timer = timer
         self._time = StoreTime(timer, clock)
         self.after_fork()
         renew_after_fork(self)
-
-    @property
-    def place(self) -> object:
-        return self.inner.place
 
     def after_fork(self) -> None:
         self._lock = Lock()
@@ -198,18 +192,6 @@ class TieredBackend(Backend):
 
     def prune(self, limit: int) -> Script[int]:
         return self.inner.prune(limit)
-
-    def perform(self, command: Command) -> Any:
-        return self.inner.perform(command)
-
-    async def aperform(self, command: Command) -> Any:
-        return await self.inner.aperform(command)
-
-    def perform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
-        return self.inner.perform_many(commands)
-
-    async def aperform_many(self, commands: Sequence[Command]) -> Sequence[Any]:
-        return await self.inner.aperform_many(commands)
 
     def join(self, connection: Any) -> AbstractContextManager[Backend]:
         """The store itself: what a transaction sees is the database's to say."""

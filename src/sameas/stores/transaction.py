@@ -55,8 +55,8 @@ class _Place:
 
     def bound(self, statement: Statement) -> tuple[str, Any]:
         extras = self.extras
-        if "patience" in statement.values:
-            extras = {**extras, "patience": at_most(str(extras["patience"]), statement.values["patience"])}
+        if "lock_wait" in statement.values:
+            extras = {**extras, "lock_wait": at_most(str(extras["lock_wait"]), statement.values["lock_wait"])}
         sql, values = bound(statement.sql, {**statement.values, **extras}, self.paramstyle)
         return sql, values if statement.values or ":" in statement.sql else None
 

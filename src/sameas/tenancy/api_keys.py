@@ -63,7 +63,8 @@ class ApiKey(msgspec.Struct, frozen=True):
 
 
 class ApiKeys:
-    """The keys of all tenants, in a database of `open_tables`. Blocking."""
+    """The keys of all tenants, in a database of `open_tables`. Blocking. Every call raises StoreUnavailable or
+    StoreMisconfigured if the database cannot be asked."""
 
     def __init__(self, database: Database, *, secret: bytes = b"", clock: Callable[[], datetime] = utc_now) -> None:
         self._database = database
@@ -80,7 +81,8 @@ class ApiKeys:
         roles: tuple[str, ...] = (),
         expires_at: datetime | None = None,
     ) -> NewApiKey:
-        """A new key for a user or a service of the hop's tenant."""
+        """A new key for a user or a service of the hop's tenant. Raises ScopeError if there is no such user or service,
+        for not exactly one of both, and for a name that cannot be; ValueError for a time without its zone."""
         check_text("name", name)
         owner = Principal(tenant_id=ctx.tenant_id, user_id=user_id, service_id=service_id, roles=roles)
         key_id, secret, salt = _letters(10), _letters(32), secrets.token_hex(16)
@@ -105,7 +107,8 @@ class ApiKeys:
         return NewApiKey(key_id, f"{PREFIX}{key_id}_{secret}")
 
     def revoke(self, ctx: ScopeContext, key_id: str) -> None:
-        """End a key of the hop's tenant; the next request that shows it is refused."""
+        """End a key of the hop's tenant; the next request that shows it is refused. Raises ScopeError if there is no
+        such key."""
         with self._database.transaction() as session:
             known = key_id.isprintable() and session.one("key_audit", tenant_id=ctx.tenant_id, key_id=key_id)
             if not known:
@@ -116,6 +119,7 @@ class ApiKeys:
             )
 
     def keys(self, ctx: ScopeContext) -> list[ApiKey]:
+        """The keys of the hop's tenant, without their secrets."""
         with self._database.reading() as session:
             rows = session.run("keys", tenant_id=ctx.tenant_id)
         return [_key(row) for row in rows]
@@ -159,12 +163,17 @@ class ApiKeys:
 
 
 class ApiKeyAuthenticator:
-    """Accepts `X-API-Key: ...` and `Authorization: ApiKey ...` or `Bearer ...` with a key of ours."""
+    """Accepts `X-API-Key: ...` and `Authorization: ApiKey ...` or `Bearer ...` with a key of ours.
+
+    Its call raises Unauthorized for a key that is not, or no longer, one and for another scheme, and StoreUnavailable
+    if the database cannot be asked.
+    """
 
     def __init__(self, database: Database, *, secret: bytes = b"", clock: Callable[[], datetime] = utc_now) -> None:
         self._keys = ApiKeys(database, secret=secret, clock=clock)
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
+        """The owner of the key; None if nothing was shown. Raises Unauthorized and StoreUnavailable."""
         if credentials is None:
             return None
         if credentials.scheme not in {"apikey", "bearer"}:

@@ -28,7 +28,8 @@ class Authenticator(Protocol):
     """Asked at every request."""
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
-        """The principal; None if nothing was shown; Unauthorized if it is not accepted."""
+        """The principal; None if nothing was shown. Raises Unauthorized if it is not accepted, StoreUnavailable if
+        whoever must be asked cannot answer."""
 
 
 class BySchemeAuthenticator:
@@ -41,6 +42,8 @@ class BySchemeAuthenticator:
         self._schemes = {name.lower(): authenticator for name, authenticator in schemes.items()}
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
+        """The principal of the one for this scheme; None if nothing was shown. Raises Unauthorized for a scheme that
+        nobody here reads, and what that one raises."""
         if credentials is None:
             return None
         authenticator = self._schemes.get(credentials.scheme)
@@ -79,10 +82,11 @@ class SingleTenant:
         self._allow_remote = allow_remote
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
+        """Always the one user; raises nothing."""
         return self._principal
 
     def check_bind(self, host: str) -> str:
-        """The address to listen on, refused if others than this machine could reach it."""
+        """The address to listen on, refused if others than this machine could reach it. Raises ValueError."""
         if self._allow_remote or is_loopback(host):
             return host
         raise ValueError(

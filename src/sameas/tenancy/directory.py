@@ -73,7 +73,8 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def open_tables(url: str) -> Database:
-    """The database of tenants; its tables are made where they are not there."""
+    """The database of tenants; its tables are made where they are not there. Raises StoreMisconfigured for a URL of no
+    database or one that cannot be used, StoreUnavailable if it cannot be reached."""
     return open_database(url, Statements.of("sameas.tenancy", "tenancy"))
 
 
@@ -89,14 +90,15 @@ def stamp(moment: datetime) -> str:
 
 
 class TenantDirectory:
-    """The directory in a database of `open_tables`."""
+    """The directory in a database of `open_tables`. Every call raises StoreUnavailable or StoreMisconfigured if the
+    database cannot be asked, and those that get a hop ScopeError if its tenant is not here."""
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._database = database
         self._clock = clock
 
     def bootstrap(self, name: str, *, service_id: str) -> Tenant:
-        """A new tenant and its system case."""
+        """A new tenant and its system case. Raises ScopeError for a name that cannot be."""
         check_text("name", name)
         ctx = normalize_context(service_id=service_id, tenant_id=str(uuid7()))
         system_case_id, row = str(uuid7()), self._new_row(ctx)
@@ -107,23 +109,27 @@ class TenantDirectory:
         return Tenant(ctx.tenant_id, schema, name, row["now"], None)
 
     def tenants(self) -> list[Tenant]:
+        """All tenants."""
         with self._database.reading() as session:
             return [Tenant(*row) for row in session.run("tenants")]
 
     def tenant(self, tenant_id: str) -> Tenant:
+        """A tenant by its id. Raises ScopeError if there is none."""
         _check_known(tenant=tenant_id)
         with self._database.reading() as session:
             return Tenant(*_found(session.one("tenant", tenant_id=tenant_id), "tenant"))
 
     def suspend(self, ctx: ScopeContext) -> None:
-        """From now on every credential of the tenant is refused."""
+        """From now on every credential of the tenant is refused. Raises ScopeError if there is none."""
         self._change(ctx, "tenant_audit", "suspend_tenant", now=stamp(self._clock()))
 
     def resume(self, ctx: ScopeContext) -> None:
+        """Credentials of the tenant are accepted again. Raises ScopeError if there is none."""
         self._change(ctx, "tenant_audit", "resume_tenant")
 
     def system_case(self, ctx: ScopeContext) -> Case:
-        """The case of tenant-wide work inside the house. No request can name it."""
+        """The case of tenant-wide work inside the house. No request can name it. Raises ScopeError if there is no such
+        tenant."""
         with self._database.reading() as session:
             (case_id,) = _found(session.one("system_case_id", tenant_id=ctx.tenant_id), "tenant")
         return Case(case_id=case_id, tenant_id=ctx.tenant_id, is_system=True)
@@ -131,7 +137,8 @@ class TenantDirectory:
     def add_user(
         self, ctx: ScopeContext, name: str, *, user_id: str | None = None, kind: UserKind = "internal"
     ) -> User:
-        """A new user. Internal ones become members of the system case, external counsel never do."""
+        """A new user. Internal ones become members of the system case, external counsel never do. Raises ScopeError if
+        there is one with this id, and for a name or id that cannot be."""
         check_text("name", name)
         check_id("user_id", user_id)
         made, row = user_id or str(uuid7()), self._new_row(ctx)
@@ -143,14 +150,16 @@ class TenantDirectory:
         return User(made, kind, name, row["now"], None)
 
     def users(self, ctx: ScopeContext) -> list[User]:
+        """The users of the hop's tenant."""
         with self._database.reading() as session:
             return [User(*row) for row in session.run("users", tenant_id=ctx.tenant_id)]
 
     def disable_user(self, ctx: ScopeContext, user_id: str) -> None:
-        """From now on the user is refused, with whatever credential."""
+        """From now on the user is refused, with whatever credential. Raises ScopeError if there is none."""
         self._change(ctx, "user", "disable_user", user_id=user_id, now=stamp(self._clock()))
 
     def add_service(self, ctx: ScopeContext, service_id: str) -> Service:
+        """A new service. Raises ScopeError if there is one of this name, and for a name that cannot be."""
         check_text("service_id", service_id)
         row = self._new_row(ctx)
         with self._adding(ctx, "service") as session:
@@ -158,14 +167,17 @@ class TenantDirectory:
         return Service(service_id, row["now"], None)
 
     def services(self, ctx: ScopeContext) -> list[Service]:
+        """The services of the hop's tenant."""
         with self._database.reading() as session:
             return [Service(*row) for row in session.run("services", tenant_id=ctx.tenant_id)]
 
     def disable_service(self, ctx: ScopeContext, service_id: str) -> None:
+        """From now on the service is refused, with whatever credential. Raises ScopeError if there is none."""
         self._change(ctx, "service", "disable_service", service_id=service_id, now=stamp(self._clock()))
 
     def create_case(self, ctx: ScopeContext, name: str) -> CaseEntry:
-        """A new case, which its user owns, if a user makes it. Its name is free: another case may have the same."""
+        """A new case, which its user owns, if a user makes it. Its name is free: another case may have the same. Raises
+        ScopeError for a name that cannot be, and if the hop's user is not known."""
         check_text("name", name)
         case_id, row = str(uuid7()), self._new_row(ctx)
         with self._adding(ctx, "case") as session:
@@ -189,6 +201,8 @@ class TenantDirectory:
 
         A case of another tenant, the system case, a case without the user and one that never was are refused alike; so
         is everybody whose user, service or tenant was ended, though the credential may live on.
+
+        Raises ScopeError for all of them.
         """
         tenant_id = principal.tenant_id
         with self._database.reading() as session:
@@ -201,7 +215,7 @@ class TenantDirectory:
         return Case(case_id=case_id, tenant_id=tenant_id)
 
     def put_member(self, ctx: ScopeContext, case_id: str, user_id: str, *, role: CaseRole = "member") -> None:
-        """Make a user a member of a case, or change the role."""
+        """Make a user a member of a case, or change the role. Raises ScopeError if there is no such user or case."""
         _check_known(user=user_id, case=case_id)
         with self._database.transaction() as session:
             kind = _found(session.one("user", tenant_id=ctx.tenant_id, user_id=user_id), "user")[1]
@@ -209,7 +223,8 @@ class TenantDirectory:
             self._put_member(session, ctx, case_id, "business", user_id, kind, role)
 
     def put_member_of_system_case(self, ctx: ScopeContext, user_id: str, *, role: CaseRole = "member") -> None:
-        """Make an internal user a member of the system case. External counsel are refused here and by the table."""
+        """Make an internal user a member of the system case. External counsel are refused here and by the table. Raises
+        ScopeError for them, and if there is no such user."""
         _check_known(user=user_id)
         with self._database.transaction() as session:
             kind = _found(session.one("user", tenant_id=ctx.tenant_id, user_id=user_id), "user")[1]
@@ -221,6 +236,7 @@ class TenantDirectory:
             self._put_member(session, ctx, case_id, "system", user_id, kind, role)
 
     def remove_member(self, ctx: ScopeContext, case_id: str, user_id: str) -> None:
+        """Take a user out of a case. Raises ScopeError if it is not a member."""
         _check_known(case=case_id, user=user_id)
         with self._database.transaction() as session:
             session.run("remove_member", tenant_id=ctx.tenant_id, case_id=case_id, user_id=user_id)
@@ -228,7 +244,7 @@ class TenantDirectory:
                 raise _unknown("member")
 
     def members(self, ctx: ScopeContext, case: Case) -> list[Member]:
-        """Who is in a case that was resolved, or in the system case."""
+        """Who is in a case that was resolved, or in the system case. Raises ScopeError if it is another tenant's."""
         if case.tenant_id != ctx.tenant_id or not is_uuid7(case.case_id):
             raise _unknown("case")
         with self._database.reading() as session:
@@ -278,7 +294,8 @@ def tenant_schema(tenant_id: str) -> str:
 
 
 def require_admin(principal: Principal) -> None:
-    """Refuse whoever's credential has no admin role. Membership in a case, the system case too, is not asked."""
+    """Refuse whoever's credential has no admin role. Membership in a case, the system case too, is not asked. Raises
+    ScopeError."""
     if ADMIN_ROLE not in principal.roles:
         raise ScopeError(f"this needs a credential with the role {ADMIN_ROLE}", code="admin-required", status=403)
 
@@ -331,6 +348,8 @@ class EnrolledAuthenticator:
         self._database = database
 
     async def authenticate(self, credentials: Credentials | None) -> Principal | None:
+        """The principal, if the directory knows it too; None if nothing was shown. Raises Unauthorized,
+        StoreUnavailable, and what the other authenticator raises."""
         principal = await self._authenticator.authenticate(credentials)
         if principal is None:
             return None

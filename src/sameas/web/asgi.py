@@ -174,7 +174,10 @@ class IdempotencyMiddleware:
 
     def unproved(self, scope: Any, scope_name: str | None = None, key: str | None = None) -> ScopeContext | None:
         """The scope of a request that nobody authenticated, the same each time it is asked for; None if not even
-        its tenant is known."""
+        its tenant is known.
+
+        Raises ScopeError if the tenant cannot be told.
+        """
         if UNPROVED not in scope:
             tenant = tenant_named(self.tenant_of, scope)
             if tenant is None and not self.any_tenant:
@@ -190,14 +193,17 @@ class IdempotencyMiddleware:
         return scope[UNPROVED]  # type: ignore[no-any-return]
 
     def routed_tenant(self, scope: Mapping[str, Any]) -> str:
-        """The tenant that a request was routed to; a ScopeError if it must have one and has none."""
+        """The tenant that a request was routed to. Raises ScopeError if it must have one and has none."""
         tenant = tenant_named(self.tenant_of, scope) or ""
         check_tenant(tenant, any_tenant=self.any_tenant)
         return tenant
 
     async def drain(self) -> None:
         """Let the handlers that outlived their requests finish, within the grace time; then end them. Their claims are
-        given back."""
+        given back.
+
+        Raises nothing.
+        """
         if self.running:
             _, late = await asyncio.wait(set(self.running), timeout=self._grace_seconds)
             for task in late:

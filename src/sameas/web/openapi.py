@@ -62,7 +62,10 @@ HERE: Final = RoutePlace()
 
 def publish_once(app: Any, table: RouteTable, *, place: RoutePlace = HERE) -> bool:
     """Amend the documents that a FastAPI application and those mounted below it give out from now on; False if there
-    is none."""
+    is none.
+
+    Raises nothing.
+    """
     found = _publish(app, table, place)
     for host, below, inner in mounted(getattr(app, "routes", None) or ()):
         found |= _publish(inner, table, structs.replace(place, below=below, host=host))

@@ -50,18 +50,20 @@ _NOT_APPLIED: Final = frozenset({401, 407, 408, 425, 429})
 
 
 def settled_statuses(status: int) -> bool:
-    """Which answers are kept unless a route says otherwise: those that a retry would not change."""
+    """Which answers are kept unless a route says otherwise: those that a retry would not change. Raises nothing."""
     return status < 500 and status not in _NOT_APPLIED
 
 
 def every_status(status: int) -> bool:
-    """Keep server errors too, as Stripe does: `RoutePolicy(keeps=every_status)`. What says "not now" is never kept."""
+    """Keep server errors too, as Stripe does: `RoutePolicy(keeps=every_status)`. What says "not now" is never kept.
+    Raises nothing."""
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutePolicy:
-    """The settings of a route, checked when they are made. Durations are in seconds, sizes in bytes."""
+    """The settings of a route, checked when they are made. Durations are in seconds, sizes in bytes. Raises ValueError
+    for one that cannot be, and TypeError for an async `keeps`."""
 
     # A stable name; without one the scope is the method and the path's template.
     scope: str = ""
@@ -134,7 +136,10 @@ class RoutePolicy:
 
 def idempotent(policy: RoutePolicy | None = None, /, **settings: Any) -> Callable[[E], E]:
     """Mark an endpoint: `@idempotent(scope="create_order", key="required")`. If a route is marked, it is for all of
-    the endpoint's methods that the policy names."""
+    the endpoint's methods that the policy names.
+
+    Raises TypeError for both a policy and settings, ValueError for settings that cannot be.
+    """
     if policy is not None and settings:
         raise TypeError("give a policy or its settings, not both")
     chosen = policy or RoutePolicy(**settings)

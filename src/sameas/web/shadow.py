@@ -59,7 +59,10 @@ class Shadowed(Struct, frozen=True):
 
 class ShadowLedger:
     """What shadow mode has seen: counts per scope and verdict, the latest requests, and a log line for each that
-    would have gone another way."""
+    would have gone another way.
+
+    Raises what `tell` raises.
+    """
 
     def __init__(self, tell: Callable[[Shadowed], None] | None = None) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -67,6 +70,7 @@ class ShadowLedger:
         self._tell = tell
 
     def add(self, shadowed: Shadowed) -> None:
+        """Count a request, and tell of it."""
         self.counts[shadowed.scope, shadowed.verdict] += 1
         self.latest.append(shadowed)
         if shadowed.verdict not in ("fresh", "replay-equal"):

@@ -98,7 +98,7 @@ class _Line:
 
 
 class RouteTable:
-    """The rules of one middleware."""
+    """The rules of one middleware. Raises ValueError for a line that is none. What names no error raises none."""
 
     def __init__(
         self,
@@ -117,7 +117,8 @@ class RouteTable:
         self._searched: dict[int, tuple[list[str], Any]] = {}
 
     def find(self, scope: Scope) -> Rule | None:
-        """The rule for a request; None if it is left alone."""
+        """The rule for a request; None if it is left alone. Raises UnseenMark where marked functions would be passed
+        over."""
         method = scope["method"]
         where = (method, scope["path"], scope.get("path_template") or scope.get("root_path", ""))
         try:
@@ -166,7 +167,7 @@ class RouteTable:
         return rule, found.by_path
 
     def refuse_unseen(self, app: Any) -> None:
-        """Refuse an application of which nothing is known, if functions of it are marked."""
+        """Refuse an application of which nothing is known, if functions of it are marked. Raises UnseenMark."""
         searched = self._searched.get(id(app))
         if searched is None:
             searched = self._searched[id(app)] = (marked_within(app), app)
@@ -175,7 +176,10 @@ class RouteTable:
 
     def refuse_all_unseen(self, outer: Any = None) -> None:
         """The same at start, for all that can be reached from here or from the application that has the middleware;
-        where there are lines, only a request can say whether one speaks of it."""
+        where there are lines, only a request can say whether one speaks of it.
+
+        Raises UnseenMark.
+        """
         if not self._lines:
             for app in unknown_within(self._app, outer):
                 self.refuse_unseen(app)

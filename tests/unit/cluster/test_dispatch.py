@@ -1,11 +1,13 @@
 """Runs that workers elsewhere do: how it is found out that they have ended, and what is sent again."""
 
 import asyncio
+import threading
 
 import pytest
 
-from sameas.cluster.broker import Broker
+from sameas.cluster.broker import Broker, make_app
 from sameas.objects import open_objects
+from sameas.once.errors import StoreUnavailable
 from sameas.server.runs.dispatch import Dispatch
 from sameas.server.runs.pending_runs import PendingObjects, PendingRun
 from sameas.server.schemas import ExtractRequest
@@ -34,6 +36,12 @@ class Noted(Broker):
     def send(self, name, *arguments, priority):
         super().send(name, *arguments, priority=priority)
         self.sent.append((arguments, priority))
+
+
+@pytest.fixture(autouse=True)
+def empty_queue():
+    """Brokers in memory are one, whatever their names."""
+    make_app("memory://").connection_for_write().default_channel.queue_purge("sameas")
 
 
 @pytest.fixture
@@ -81,9 +89,9 @@ async def test_a_run_that_ends_before_its_message_is_away_is_seen_to_have_ended(
         def send(self, name, *arguments, priority):
             super().send(name, *arguments, priority=priority)
             pending.done(*arguments)
-            dispatch.hear_end(*arguments)
+            loop.call_soon_threadsafe(dispatch.hear_end, *arguments)
 
-    # Word comes from the loop's own thread; what is tested is that somebody listens by then.
+    loop = asyncio.get_running_loop()
     dispatch = Dispatch(Quick("memory://quick"), pending, record=nobody, hears_ends=lambda: True)
     written(pending, 1)
     await asyncio.wait_for(dispatch.do("", key(1), priority="batch"), WITHIN)
@@ -108,4 +116,49 @@ async def test_what_somebody_waits_for_is_sent_again_before_batches(pending, mon
     assert sorted(broker.sent) == [(("", key(1)), "interactive"), (("", key(2)), "batch")]
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
+    await dispatch.close()
+
+
+async def test_a_broker_that_is_slow_keeps_nothing_else_waiting(pending):
+    taken = threading.Event()
+
+    class Slow(Noted):
+        def send(self, name, *arguments, priority):
+            taken.wait(WITHIN)
+            super().send(name, *arguments, priority=priority)
+
+    dispatch = dispatch_of(pending, Slow("memory://slow"))
+    for number in range(100):
+        written(pending, number)
+        dispatch.post("", key(number), priority="batch")
+    # With a thread for each message this would wait for the broker.
+    async with asyncio.timeout(WITHIN / 2):
+        assert await asyncio.to_thread(pending.has, "", key(1))
+    taken.set()
+    async with asyncio.timeout(WITHIN):
+        while len(dispatch._broker.sent) < 100:
+            await asyncio.sleep(0.01)
+    await dispatch.close()
+
+
+async def test_what_the_broker_does_not_take_is_sent_when_it_does(pending, monkeypatch):
+    monkeypatch.setattr("sameas.server.runs.dispatch._SETTLES", 0.0)
+
+    class Away(Noted):
+        is_away = True
+
+        def send(self, name, *arguments, priority):
+            if self.is_away:
+                raise StoreUnavailable("away")
+            super().send(name, *arguments, priority=priority)
+
+    broker = Away("memory://away")
+    dispatch = dispatch_of(pending, broker)
+    written(pending, 1)
+    dispatch.post("", key(1), priority="interactive")
+    await asyncio.wait({dispatch._posting})
+    assert await dispatch.reap() == 0
+    broker.is_away = False
+    assert await dispatch.reap() == 1
+    assert broker.sent == [(("", key(1)), "interactive")]
     await dispatch.close()

@@ -37,7 +37,9 @@ def test_each_role_may_do_what_those_before_may(collections, press):
         collections.open("press", caller=BOB)
 
 
-@pytest.mark.parametrize("name", ["a/b", "", "01a1ecf2-1398-777c-a67b-6ee9f91c0a29"])
+@pytest.mark.parametrize(
+    "name", ["a/b", "", "01a1ecf2-1398-777c-a67b-6ee9f91c0a29", ".", "..", " ", "press ", "a\nb", "\ud800"]
+)
 def test_a_name_that_cannot_be_typed_in_an_address_is_refused(collections, name):
     with pytest.raises((CollectionError, ValueError)):
         collections.create(name, ontology=ONTOLOGY, caller=OWNER)

@@ -6,7 +6,7 @@ import pytest
 
 import sameas
 from sameas.collections.errors import EntityNotFoundError
-from sameas.collections.exports import EXPORT_FORMATS
+from sameas.collections.exports import EXPORT_ENDINGS, EXPORT_FORMATS
 
 COMPANY = Path(sameas.__file__).parent / "example" / "company.ttl"
 
@@ -32,6 +32,32 @@ def test_a_folder_is_kept_in_step(home: Path) -> None:
         assert (done.changed, done.removed, done.unchanged) == (1, 1, 0)
         assert press.sync(folder).unchanged == 1
         assert [one.subject_name for one in press.statements if one.predicate.endswith("acquired")] == ["Weserstahl AG"]
+
+
+def test_a_collection_keeps_the_ontology_that_it_was_made_with_and_says_so(home: Path) -> None:
+    ontology = home / "company.ttl"
+    ontology.write_bytes(COMPANY.read_bytes())
+    with sameas.open_collection("press", ontology=ontology) as press:
+        before = press.collection.opened_as.ontology_version
+    with sameas.open_collection("press", ontology=ontology):
+        pass
+    ontology.write_text(COMPANY.read_text("utf-8").replace(":acquired", ":boughtUp"), "utf-8")
+    with (
+        pytest.warns(UserWarning, match="keeps the ontology that it was made with"),
+        sameas.open_collection("press", ontology=ontology) as press,
+    ):
+        assert press.collection.ontology.version == before
+
+
+def test_a_file_of_a_collection_is_written_as_it_is_called(home: Path) -> None:
+    with sameas.open_collection("press", ontology=COMPANY) as press:
+        press.add("Nordlicht Speicher acquired Alster Capital.")
+        for ending, output in EXPORT_ENDINGS.items():
+            called = press.export(home / f"press{ending}").read_bytes()
+            assert called == press.export(home / "asked.txt", output=output).read_bytes()
+        with pytest.raises(ValueError, match=r"\.nq"):
+            press.export(home / "press.graphml")
+        assert not (home / "press.graphml").exists()
 
 
 def test_a_decision_is_undone_and_markup_in_a_text_is_shown_as_text() -> None:
@@ -92,3 +118,20 @@ def test_a_thing_is_erased_with_the_runs_and_the_index_that_named_it(
             press.erase("Canary Zellen")
     left = [path for path in home.rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
     assert left == []
+
+
+def test_a_document_that_names_what_was_erased_leaves_no_run_behind(home: Path) -> None:
+    inbox = home / "inbox"
+    inbox.mkdir()
+    (inbox / "one.txt").write_text("Ada Byron works for Canary Zellen. Weserstahl AG acquired Alster Capital.")
+    with sameas.open_collection("press", ontology=COMPANY) as press:
+        press.add("Ada Byron works for Canary Zellen.")
+        press.erase("Canary Zellen")
+        (change,) = press.add("Weserstahl AG acquired Canary Zellen.")
+        assert (change.added, change.names_erased) == (True, True)
+        assert press.sync(inbox).added == 1
+        assert press.find("Canary") == []
+        assert press.sync(inbox).unchanged == 1
+        assert press.check() == []
+    left = [path for path in home.rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]
+    assert left == [inbox / "one.txt"]

@@ -247,7 +247,7 @@ class Forgetful(MemoryBackend):
 
 async def test_a_reply_is_not_lost_with_the_store(clock):
     backend = Forgetful(clock=clock)
-    memo = CallMemo(AsyncEngine(AsyncStore(backend), policy=Policy(patience=0)))
+    memo = CallMemo(AsyncEngine(AsyncStore(backend), policy=Policy(hand_in_for=0)))
 
     async def call():
         backend.is_down = True

@@ -347,10 +347,10 @@ async def test_a_store_that_does_not_answer():
         await AsyncEngine(AsyncStore(Flaky(claim=1))).run(work, scope="s", key="k")
     assert work.runs == 0
     assert (await AsyncEngine(AsyncStore(Flaky(complete=2))).record(work, scope="s", key="k")).stored
-    brief = Policy(patience=0.02, on_unstored="return")
+    brief = Policy(hand_in_for=0.02, on_unstored="return")
     record = await AsyncEngine(AsyncStore(Flaky(complete=99)), policy=brief).record(work, scope="s", key="k")
     assert (record.result, record.stored) == ("done", False)
-    short = Policy(lease=0.02, patience=0.2)
+    short = Policy(lease=0.02, hand_in_for=0.2)
     with pytest.raises(OutcomeUnknown):
         await AsyncEngine(AsyncStore(Flaky(complete=99, renew=99)), policy=short).run(work, scope="s", key="k")
 

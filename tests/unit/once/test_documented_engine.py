@@ -58,6 +58,6 @@ def test_every_option_field_and_error_is_named():
 def test_the_defaults_that_are_said_are_those_in_force():
     policy = Policy()
     assert (policy.lease, policy.retention, policy.wait_for, policy.max_waiters) == (30, 24 * 3_600, 60, 16_384)
-    assert (policy.retry_window, policy.patience, policy.on_busy, policy.on_unstored) == (300, None, "wait", "raise")
+    assert (policy.retry_window, policy.hand_in_for, policy.on_busy, policy.on_unstored) == (300, None, "wait", "raise")
     assert policy.former_keys
     assert policy.keep_errors == ()

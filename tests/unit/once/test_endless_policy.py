@@ -1,5 +1,6 @@
 """Durations without an end: a retention may have none, a lease must have one."""
 
+from dataclasses import replace
 from math import inf, nan
 
 import pytest
@@ -30,3 +31,12 @@ def test_result_with_an_endless_retention_is_replayed_after_fifty_years():
         assert engine.run(lambda _: 1, scope="s", key="k", retention=inf) == 1
         clock.advance(50 * 365 * 86_400)
         assert engine.run(lambda _: 2, scope="s", key="k") == 1
+
+
+def test_a_former_name_of_a_setting_still_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="hand_in_for"):
+        policy = Policy(lease=3, patience=2)
+    assert policy == Policy(lease=3, hand_in_for=2)
+    with pytest.warns(DeprecationWarning, match="hand_in_for"):
+        assert policy.patience == 2
+    assert replace(policy, hand_in_for=None).hand_in_for is None

@@ -583,7 +583,7 @@ def test_a_store_that_is_down_for_a_moment_at_the_end_still_gets_the_result():
 def test_a_store_that_stays_down_beyond_the_lease_means_the_outcome_is_unknown():
     backend = Flaky()
     backend.refuse = {"complete": 1000, "renew": 1000}
-    engine = Engine(Store(backend), policy=Policy(lease=0.02, patience=0.2))
+    engine = Engine(Store(backend), policy=Policy(lease=0.02, hand_in_for=0.2))
     with pytest.raises(OutcomeUnknown) as unknown:
         engine.run(Counted("maybe"), scope="s", key="k")
     assert unknown.value.result == "maybe"

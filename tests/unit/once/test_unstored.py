@@ -71,8 +71,8 @@ def test_a_decorated_function_raises_it_too():
     assert unknown.value.result == "charged 1"
 
 
-@pytest.mark.parametrize("policy", [Policy(lease=3_600), Policy(lease=0.05, patience=3_600)])
-def test_the_result_is_handed_in_for_as_long_as_the_lease_is_ours_or_patience_lasts(call, policy):
+@pytest.mark.parametrize("policy", [Policy(lease=3_600), Policy(lease=0.05, hand_in_for=3_600)])
+def test_the_result_is_handed_in_for_as_long_as_the_lease_is_ours_or_the_policy_says(call, policy):
     backend = Down()
     backend.back_at = 6
     assert call(backend, "record", lambda ctx: "done", policy=policy, scope="s", key="k").stored
@@ -80,7 +80,7 @@ def test_the_result_is_handed_in_for_as_long_as_the_lease_is_ours_or_patience_la
     assert call(backend, "record", lambda ctx: "again", scope="s", key="k").result == "done"
 
 
-@pytest.mark.parametrize("lasts", [{}, {"patience": 1_000}])
+@pytest.mark.parametrize("lasts", [{}, {"hand_in_for": 1_000}])
 def test_it_is_handed_in_until_the_last_moment_and_no_longer(lasts, monkeypatch):
     now = 1_000.0
     for module in ("call", "call_state"):
@@ -95,14 +95,14 @@ def test_it_is_handed_in_until_the_last_moment_and_no_longer(lasts, monkeypatch)
     engine._effects[Pause] = pass_time
     with pytest.raises(OutcomeUnknown):
         engine.run(lambda ctx: "done", scope="s", key="k")
-    assert now == pytest.approx(1_000 + lasts.get("patience", 600))
+    assert now == pytest.approx(1_000 + lasts.get("hand_in_for", 600))
     assert backend.hand_ins > 600, "a store that is back is noticed within a second"
 
 
 def test_a_lease_that_is_over_is_not_waited_for(call):
     backend = Down()
     with pytest.raises(OutcomeUnknown):
-        call(backend, "run", lambda ctx: "done", policy=Policy(lease=3_600, patience=0), scope="s", key="k")
+        call(backend, "run", lambda ctx: "done", policy=Policy(lease=3_600, hand_in_for=0), scope="s", key="k")
     assert backend.hand_ins == 1
 
 
@@ -132,7 +132,7 @@ def test_a_store_that_refuses_the_result_is_told_that_the_work_is_done(call):
     assert runs == [1]
 
 
-@pytest.mark.parametrize("policy", [SHORT, Policy(patience=0.0), Policy(patience=0.05)])
+@pytest.mark.parametrize("policy", [SHORT, Policy(hand_in_for=0.0), Policy(hand_in_for=0.05)])
 def test_a_store_that_hangs_up_on_a_large_result_is_told_that_the_work_is_done(call, policy):
     class Narrow(MemoryBackend):
         def complete(self, lease, outcome, retain_for):

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from sameas import AsyncEngine, open_async_store
+from sameas.once.store import Query
 from sameas.server.problems import Problem
 from sameas.server.runs.day_accounts import DayAccounts, Spent
 from sameas.server.tenants.broadcast import AppendLog
@@ -103,3 +104,76 @@ async def test_what_a_run_and_its_helpers_may_spend_is_together_what_was_set_asi
     await accounts.add(reserved, Spent(20))
     account = await accounts.read("t", DAY)
     assert (account.spent, account.reserved) == (Spent(320), {})
+
+
+async def entries_of(engine):
+    """The number of entries of all accounts, and their bytes."""
+    found, after = [], None
+    while True:
+        page = await engine.store.find(Query(limit=500, after=after))
+        found += [await engine.store.read(record.identity) for record in page.records]
+        after = page.next
+        if after is None:
+            return len(found), sum(len(record.outcome.data) for record in found)
+
+
+async def test_a_change_costs_no_more_where_many_runs_wait(engine):
+    accounts = accounts_of(engine, tokens=10**9)
+
+    async def wait(count):
+        before = await entries_of(engine)
+        for _ in range(count):
+            await accounts.begin("t", likely=Spent(30), most=Spent(120))
+        return (await entries_of(engine))[1] - before[1]
+
+    among_few = await wait(200)
+    await wait(600)
+    assert await wait(200) < 2 * among_few
+
+
+async def test_changes_that_come_together_are_one_entry(tmp_path):
+    async with open_async_store(f"sqlite:///{tmp_path}/records.db") as store:
+        engine = AsyncEngine(store)
+        accounts = accounts_of(engine, tokens=10**6)
+        await asyncio.gather(*(accounts.begin("t", likely=Spent(30), most=Spent(120)) for _ in range(50)))
+        assert (await entries_of(engine))[0] <= 2
+        assert sum(one.tokens for one in (await accounts.read("t", DAY)).reserved.values()) == 50 * 120
+
+
+async def test_one_who_comes_late_or_was_away_for_long_knows_what_all_know(engine):
+    first, away = accounts_of(engine, tokens=10**6), accounts_of(engine, tokens=10**6)
+    kept = await away.begin("t", likely=Spent(1), most=Spent(1))
+    for number in range(300):
+        reserved = await first.begin("t", likely=Spent(30), most=Spent(120))
+        if number % 3:
+            await first.end(reserved, Spent(50))
+    late = accounts_of(engine, tokens=10**6)
+    stands = [await one.read("t", DAY) for one in (first, away, late)]
+    assert stands[0] == stands[1] == stands[2]
+    assert (stands[0].spent, len(stands[0].reserved)) == (Spent(200 * 50), 101)
+    await late.end(kept, Spent(1))
+    assert (await first.read("t", DAY)).spent == Spent(200 * 50 + 1)
+
+
+async def test_a_change_whose_caller_left_while_it_was_written_is_made_once(engine):
+    accounts, other = accounts_of(engine), accounts_of(engine)
+    reserved = await accounts.begin("t", likely=Spent(10), most=Spent(100))
+    for turns in range(12):
+        leaving = asyncio.create_task(accounts.add(reserved, Spent(1)))
+        staying = asyncio.create_task(accounts.add(reserved, Spent(1)))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.gather(leaving, staying, return_exceptions=True)
+    spent = (await other.read("t", DAY)).spent.tokens
+    assert 12 <= spent <= 24
+    assert (await accounts.read("t", DAY)).spent.tokens == spent
+
+
+async def test_a_refusal_is_told_by_how_the_account_stands_and_not_by_what_was_read_once(engine):
+    one, other = accounts_of(engine), accounts_of(engine)
+    reserved = await other.begin("t", likely=Spent(900), most=Spent(900))
+    with pytest.raises(Problem):
+        await one.begin("t", likely=Spent(500), most=Spent(500))
+    await other.end(reserved, Spent(10))
+    assert (await one.begin("t", likely=Spent(500), most=Spent(500))).most == Spent(500)

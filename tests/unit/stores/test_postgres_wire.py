@@ -19,7 +19,7 @@ def connection(postgres_url):
 
 @pytest.fixture
 def wire(connection):
-    return PostgresConnection(connection, patience=30)
+    return PostgresConnection(connection, answer_within=30)
 
 
 def names_of(connection):
@@ -92,7 +92,7 @@ def test_error_of_the_commit_is_not_taken_for_success(wire):
 
 def test_server_that_does_not_answer_is_not_waited_for_beyond_the_time(connection):
     with pytest.raises(AnswerTimedOut):
-        PostgresConnection(connection, patience=0.05).ask("SELECT pg_sleep(30)", [])
+        PostgresConnection(connection, answer_within=0.05).ask("SELECT pg_sleep(30)", [])
     connection.pgconn.finish()
 
 
@@ -101,14 +101,14 @@ def test_tasks_are_served_alike(postgres_url):
         async with await psycopg.AsyncConnection.connect(
             postgres_url, autocommit=True, prepare_threshold=2
         ) as connection:
-            wire = AsyncPostgresConnection(connection, patience=30)
+            wire = AsyncPostgresConnection(connection, answer_within=30)
             for _ in range(4):
                 assert await wire.ask("SELECT $1::bigint, $2::text", [1, None]) == [(1, None)]
             assert await wire.ask("SELECT length($1::bytea), $1::bytea", [LARGE]) == [(len(LARGE), LARGE)]
             with pytest.raises(psycopg.errors.DivisionByZero):
                 await wire.ask("SELECT 1 / $1::bigint", [0])
             with pytest.raises(AnswerTimedOut):
-                await AsyncPostgresConnection(connection, patience=0.05).ask("SELECT pg_sleep(30)", [])
+                await AsyncPostgresConnection(connection, answer_within=0.05).ask("SELECT pg_sleep(30)", [])
             connection.pgconn.finish()
 
     asyncio.run(main())
@@ -117,7 +117,9 @@ def test_tasks_are_served_alike(postgres_url):
 def test_task_that_is_cancelled_leaves_the_loop_free_of_its_socket(postgres_url):
     async def main():
         connection = await psycopg.AsyncConnection.connect(postgres_url, autocommit=True)
-        asked = asyncio.create_task(AsyncPostgresConnection(connection, patience=30).ask("SELECT pg_sleep(30)", []))
+        asked = asyncio.create_task(
+            AsyncPostgresConnection(connection, answer_within=30).ask("SELECT pg_sleep(30)", [])
+        )
         await asyncio.sleep(0.05)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -359,7 +359,7 @@ def test_a_full_disk_refuses_writes_and_still_serves_replays(path):
     with pytest.raises(StoreFull, match="full"):
         engine.run(runs.append, scope="s", key="new", audit={"large": "x" * 200_000})
     assert runs == []
-    brief = Engine(engine.store, policy=Policy(patience=0))
+    brief = Engine(engine.store, policy=Policy(hand_in_for=0))
     large = os.urandom(200_000)
     unkept = brief.record(lambda ctx: large, scope="s", key="large result")
     assert (unkept.result, unkept.stored, bool(unkept.not_kept)) == (large, True, True)

@@ -31,7 +31,7 @@ def path(tmp_path):
 
 @asynccontextmanager
 async def opened(path, **options):
-    engine = AsyncEngine(open_async_store(f"sqlite:///{path}", **options), policy=Policy(patience=0))
+    engine = AsyncEngine(open_async_store(f"sqlite:///{path}", **options), policy=Policy(hand_in_for=0))
     try:
         yield engine
     finally:

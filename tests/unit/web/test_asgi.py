@@ -247,7 +247,7 @@ async def test_when_the_store_is_down_nothing_runs():
 
 
 async def test_a_result_that_the_store_did_not_take_is_given_unmarked_where_that_was_chosen():
-    policy = Policy(patience=0.01, on_unstored="return")
+    policy = Policy(hand_in_for=0.01, on_unstored="return")
     engine = AsyncEngine(AsyncStore(Down(results=False)), policy=policy)
     reply = await ask(guarded(Handler(), engine=engine), key=KEY)
     assert (reply.status, reply.replayed) == (201, "false")
@@ -256,7 +256,7 @@ async def test_a_result_that_the_store_did_not_take_is_given_unmarked_where_that
 
 @pytest.mark.parametrize("lease", [0.001, 3_600])
 async def test_a_result_that_nobody_can_be_sure_of_is_not_called_a_success(lease):
-    engine = AsyncEngine(AsyncStore(Down(results=False)), policy=Policy(patience=0.05))
+    engine = AsyncEngine(AsyncStore(Down(results=False)), policy=Policy(hand_in_for=0.05))
     reply = await ask(guarded(Handler(), engine=engine, lease=lease), key=KEY)
     assert (reply.status, reply.json["type"]) == (500, "urn:sameas:problem:outcome-unknown")
     assert "Check its effect" in reply.json["detail"]

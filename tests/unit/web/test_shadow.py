@@ -79,7 +79,7 @@ async def test_a_store_that_fails_is_a_verdict_and_no_error(down):
     from sameas.once.store import AsyncStore
 
     handler = Handler()
-    engine = AsyncEngine(AsyncStore(Down(**down)), policy=Policy(patience=0.05))
+    engine = AsyncEngine(AsyncStore(Down(**down)), policy=Policy(hand_in_for=0.05))
     app = guarded(handler, mode="shadow", engine=engine, lease=0.001)
     assert (await ask(app, key=KEY)).status == 201
     assert verdicts(app) == ["refused"]

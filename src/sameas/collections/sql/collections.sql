@@ -992,6 +992,15 @@ JOIN sameas_collection_atoms b ON b.collection = p.collection AND b.id = p.high
 WHERE p.collection = :collection AND p.logit >= :least AND a.entity <> b.entity
 ORDER BY p.logit DESC, a.digest, b.digest
 
+-- name: parted_pairs
+-- purpose: pairs of atoms of one name that what documents say keeps apart.
+SELECT p.reasons, a.entity, b.entity, a.digest, b.digest FROM sameas_collection_pairs p
+JOIN sameas_collection_atoms a ON a.collection = p.collection AND a.id = p.low
+JOIN sameas_collection_atoms b ON b.collection = p.collection AND b.id = p.high
+WHERE p.collection = :collection AND p.apart = 2 AND a.entity <> b.entity AND a.name_key = b.name_key AND a.family = b.family
+ORDER BY a.name_key, a.family, CASE WHEN a.digest < b.digest THEN a.digest ELSE b.digest END,
+  CASE WHEN a.digest < b.digest THEN b.digest ELSE a.digest END
+
 -- name: add_decision
 -- purpose: what somebody decided.
 INSERT INTO sameas_collection_decisions

@@ -109,6 +109,8 @@ __all__ = ["Backpressure", "Bus", "Subscription"]
 
 E = TypeVar("E", bound=Event)
 _CATCH_UP = 256
+# So few that a queue's bound is hardly passed by what was taken from it and not heard yet.
+_AT_ONCE = 32
 
 
 class Subscription:
@@ -125,12 +127,12 @@ class Subscription:
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._is_woken = False
 
-    def offer(self, event: Event) -> None:
-        """Take an event if there is room for it; never waits."""
+    def offer(self, events: Sequence[Event]) -> None:
+        """Take events, as far as there is room; never waits."""
         with self._ready:
             if self._over:
                 return
-            self._queue.offer((event,))
+            self._queue.offer(events)
             self._wake()
 
     def close(self) -> None:
@@ -161,14 +163,16 @@ class Subscription:
             while True:
                 with self._ready:
                     something = self._has_something()
-                    taken = self._take() if something else None
+                    taken: list[Event] = []
+                    while len(taken) < _AT_ONCE and (event := self._take()) is not None:
+                        taken.append(event)
                     signal.clear()
                     self._is_woken = False
-                if taken is not None:
-                    yield taken
-                elif something:
+                for event in taken:
+                    yield event
+                if not taken and something:
                     return
-                else:
+                if not taken:
                     await signal.wait()
         finally:
             with self._ready:
@@ -224,14 +228,21 @@ class Bus:
 
     def emit(self, kind: type[E], **fields: object) -> E:
         """Make an event of this kind, keep it and hand it out."""
+        return self.emit_all(kind, (fields,))[0]
+
+    def emit_all(self, kind: type[E], about: Sequence[dict[str, object]]) -> list[E]:
+        """Several events of a kind at once, in their order; cheaper than one by one."""
+        if not about:
+            return []
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"the run {self.request_id} has ended; no event can follow")
-            event = self._make(kind, self._journal.length + 1, fields)
-            self._journal.append(event)
+            first = self._journal.length + 1
+            events = [self._make(kind, number, fields) for number, fields in enumerate(about, first)]
+            self._journal.append(*events)
             for subscription in self._subscriptions:
-                subscription.offer(event)
-        return event
+                subscription.offer(events)
+        return events
 
     def subscribe(self, *, after: int = 0, settings: Backpressure | None = None) -> Subscription:
         """Listen from the event after number `after`, past ones first."""

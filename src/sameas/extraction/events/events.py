@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
 
+from sameas.llm.signals import LimitReason
+
 EventClass: TypeAlias = Literal["lifecycle", "stage", "progress", "discovery", "control", "subscriber"]
 
 
@@ -129,7 +131,7 @@ class RelationFound(Event, frozen=True, kw_only=True, rename="camel", tag="relat
 
 class RateLimited(Event, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="rate_limited"):
     wait_ms: int
-    reason: Literal["tokens", "requests", "concurrent", "server"]
+    reason: LimitReason
     asked_by_server: bool = False
 
 

@@ -7,7 +7,7 @@ and the ends of stages are also forced to the disk. A stage that begins has noth
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
@@ -26,7 +26,9 @@ class Journal(Protocol):
         """The number of events."""
         ...
 
-    def append(self, event: Event) -> None: ...
+    def append(self, *events: Event) -> None:
+        """Append events in their order, all or none."""
+        ...
 
     def read(self, *, after: int = 0, up_to: int | None = None) -> Iterator[ProgressEvent]:
         """The events with numbers from after + 1 up to and including `up_to`."""
@@ -49,9 +51,9 @@ class MemoryJournal:
     def length(self) -> int:
         return len(self._lines)
 
-    def append(self, event: Event) -> None:
-        _check_number(event, self.length + 1)
-        self._lines.append(event.to_json())
+    def append(self, *events: Event) -> None:
+        _check_numbers(events, self.length + 1)
+        self._lines.extend(event.to_json() for event in events)
 
     def read(self, *, after: int = 0, up_to: int | None = None) -> Iterator[ProgressEvent]:
         for line in islice(self._lines, after, up_to):
@@ -71,9 +73,9 @@ class NoJournal:
     def length(self) -> int:
         return self._length
 
-    def append(self, event: Event) -> None:
-        _check_number(event, self._length + 1)
-        self._length += 1
+    def append(self, *events: Event) -> None:
+        _check_numbers(events, self._length + 1)
+        self._length += len(events)
 
     def read(self, *, after: int = 0, up_to: int | None = None) -> Iterator[ProgressEvent]:
         return iter(())
@@ -98,20 +100,20 @@ class FileJournal:
     def length(self) -> int:
         return self._length
 
-    def append(self, event: Event) -> None:
+    def append(self, *events: Event) -> None:
         with self._lock:
-            _check_number(event, self._length + 1)
+            _check_numbers(events, self._length + 1)
             if self._file is None:
                 self._file = self._path.open("ab", buffering=0)
-            line = event.to_json() + b"\n"
-            written = self._file.write(line)
-            if written != len(line):
+            lines = b"".join([event.to_json() + b"\n" for event in events])
+            written = self._file.write(lines)
+            if written != len(lines):
                 # The next line begins at the start of one.
                 self._file.truncate(self._file.tell() - written)
                 raise OSError(f"the journal {self._path.name} took only part of a line: is the disk full?")
-            if self._forced and not is_droppable(event) and not isinstance(event, StageStarted):
+            if self._forced and not all(is_droppable(event) or isinstance(event, StageStarted) for event in events):
                 os.fsync(self._file.fileno())
-            self._length += 1
+            self._length += len(events)
 
     def read(self, *, after: int = 0, up_to: int | None = None) -> Iterator[ProgressEvent]:
         return read_journal(self._path, after=after, up_to=up_to)
@@ -140,9 +142,10 @@ def read_journal(path: Path, *, after: int = 0, up_to: int | None = None) -> Ite
             yield event
 
 
-def _check_number(event: Event, expected: int) -> None:
-    if event.sequence_number != expected:
-        raise ValueError(f"the next event of this journal has number {expected}, not {event.sequence_number}")
+def _check_numbers(events: Iterable[Event], first: int) -> None:
+    for expected, event in enumerate(events, first):
+        if event.sequence_number != expected:
+            raise ValueError(f"the next event of this journal has number {expected}, not {event.sequence_number}")
 
 
 def _repair(path: Path) -> int:

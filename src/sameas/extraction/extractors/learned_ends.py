@@ -26,7 +26,7 @@ from sameas.extraction.text.chunking import Chunk
 from sameas.extraction.text.document import Span
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Constraint
-from sameas.ontology.vocabulary import THING, TOP, XSD
+from sameas.ontology.vocabulary import THING, XSD
 
 if TYPE_CHECKING:
     from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
@@ -160,21 +160,12 @@ class LearnedEnds:
         """One place with the classes of both, or None where nothing can be both."""
         if known is None or end.kind == "literal":
             return end
-        index = self._index
-        if any(index.are_disjoint(one, other) for one in known.types for other in end.types):
+        types = self._index.classes_of_both(known.types, end.types)
+        if types is None:
             return None
-        types = tuple(dict.fromkeys((*known.types, *end.types)))
-        types = tuple(iri for iri in types if iri not in TOP) or types
-        kept = [
-            iri
-            for iri in types
-            if not any(
-                other != iri and index.is_subclass(other, iri) and not index.is_subclass(iri, other) for other in types
-            )
-        ]
         individual = known.individual or end.individual
         kind = "individual" if individual else known.kind
-        return msgspec.structs.replace(known, types=tuple(kept), individual=individual, kind=kind)
+        return msgspec.structs.replace(known, types=types, individual=individual, kind=kind)
 
 
 class _Seen:

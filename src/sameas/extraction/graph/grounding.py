@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from sameas.extraction.graph.model import Claim, Rejection, RejectionCode, RelationStatus
-from sameas.extraction.text.chunking import Chunk, find_sentence
+from sameas.extraction.text.chunking import Chunk, find_sentence, most_sentences
 from sameas.extraction.text.document import Span
 
 UnverifiedPolicy: TypeAlias = Literal["mark", "drop"]
@@ -37,17 +37,23 @@ class Grounded(msgspec.Struct, frozen=True):
 def ground(chunk: Chunk, claim: Claim, *, settings: GroundingSettings) -> Grounded | Rejection:
     """The claim tied to its evidence, or why it cannot be."""
     subject, target, evidence = claim.subject.span, claim.object.span, claim.evidence
-    first = find_sentence(chunk.sentences, min(subject.start, target.start))
-    last = find_sentence(chunk.sentences, max(subject.end, target.end) - 1)
-    if last - first + 1 > max(settings.sentences, claim.reach):
-        return refusal(claim, "evidence_too_far")
+    begin, end = min(subject.start, target.start), max(subject.end, target.end)
     inside = 0 <= evidence.start < evidence.end <= len(chunk.text)
-    if inside and evidence.covers(subject) and evidence.covers(target):
+    is_held = inside and evidence.covers(subject) and evidence.covers(target)
+    reach = max(settings.sentences, claim.reach)
+    # To find the sentences of a chunk takes longer than everything else here, and seldom do they matter.
+    if is_held and chunk.text[begin].isalnum() and most_sentences(chunk.text, begin, end) <= reach:
+        return Grounded(claim, "grounded")
+    first = find_sentence(chunk.sentences, begin)
+    last = find_sentence(chunk.sentences, end - 1)
+    if last - first + 1 > reach:
+        return refusal(claim, "evidence_too_far")
+    if is_held:
         return Grounded(claim, "grounded")
     if settings.unverified == "drop":
         return refusal(claim, "no_evidence")
-    start = min(subject.start, target.start, chunk.sentences[first].start)
-    end = max(subject.end, target.end, chunk.sentences[last].end)
+    start = min(begin, chunk.sentences[first].start)
+    end = max(end, chunk.sentences[last].end)
     return Grounded(msgspec.structs.replace(claim, evidence=Span(start, end)), "unverified")
 
 

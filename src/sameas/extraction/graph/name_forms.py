@@ -9,6 +9,7 @@ never `Anna` and `Anne`, `North` and `South`, `Boeing 747` and `Boeing 777`.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 _NOT_WORDS = re.compile(r"[^\w]+")
@@ -59,19 +60,24 @@ def is_acronym(name: str) -> bool:
 
 def is_slip(one: str, other: str) -> bool:
     """Whether two normal forms are one name with a slip in it."""
-    left, right = one.split(), other.split()
-    if len(left) != len(right):
+    words = differing_word(one.split(), other.split())
+    if words is None:
         return False
-    differing = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
-    if len(differing) != 1:
-        return False
-    a, b = differing[0]
+    a, b = words
     if min(len(a), len(b)) < _SHORTEST_SLIP_WORD or a[0] != b[0] or _has_digit(a + b):
         return False
     from rapidfuzz.distance import OSA  # slow to load, and most documents and all replays have no slips
 
     # A plural or another ending is another word.
     return OSA.distance(a, b) == 1 and a.removesuffix("s") != b.removesuffix("s")
+
+
+def differing_word(left: Sequence[str], right: Sequence[str]) -> tuple[str, str] | None:
+    """The one word in which two names of as many words differ, as each has it; None if that is not all."""
+    if len(left) != len(right):
+        return None
+    differing = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+    return differing[0] if len(differing) == 1 else None
 
 
 def _has_digit(text: str) -> bool:

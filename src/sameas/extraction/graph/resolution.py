@@ -171,11 +171,10 @@ def _spelled(forms: Iterable[NameForm]) -> set[str]:
 
 def _most_specific(types: set[str], index: OntologyIndex) -> Types:
     """The classes that have no other of them below, the deepest first."""
-    above = {iri: index.class_tree.above(iri) for iri in types}
-    kept = [iri for iri in types if not any(iri in above[other] and other not in above[iri] for other in types)]
+    kept = index.narrowest(types)
     if len(kept) > 1:
-        kept = [iri for iri in kept if iri not in TOP]
-    return tuple(sorted(kept, key=lambda iri: (-len(above[iri]), iri)))
+        kept = tuple(iri for iri in kept if iri not in TOP)
+    return tuple(sorted(kept, key=lambda iri: (-len(index.class_tree.above(iri)), iri)))
 
 
 def _entity_of_both(one: Entity, other: Entity) -> Entity:

@@ -7,7 +7,7 @@ and moves the rest to a file that nobody else can open.
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from sameas.stores.sqlite_file import open_sqlite
 # Each run has a few of them.
 _CACHE_KIB = 512
 _ROWS_AT_ONCE = 256
+_SEEN_AT_ONCE = 100
 
 
 class Scratch:
@@ -86,3 +87,18 @@ class Seen:
     def is_new(self, *thing: str | int) -> bool:
         """Whether it is met for the first time; from now on it is known."""
         return self._scratch.do("INSERT OR IGNORE INTO seen VALUES (?)", self._encoder.encode(thing)) == 1
+
+    def new_of(self, things: Sequence[tuple[str | int, ...]]) -> list[bool]:
+        """Which of these are met for the first time, in their order; of equal ones the first."""
+        encoded = [self._encoder.encode(thing) for thing in things]
+        new: set[bytes] = set()
+        for at in range(0, len(encoded), _SEEN_AT_ONCE):
+            some = encoded[at : at + _SEEN_AT_ONCE]
+            places = ", ".join(["(?)"] * len(some))
+            rows = self._scratch.rows(f"INSERT OR IGNORE INTO seen VALUES {places} RETURNING thing", *some)
+            new.update(thing for (thing,) in rows)
+        told = []
+        for thing in encoded:
+            told.append(thing in new)
+            new.discard(thing)
+        return told

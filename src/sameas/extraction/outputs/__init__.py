@@ -2,7 +2,7 @@
 
 from sameas.extraction.outputs.context import DEFAULT_BASE, OutputContext, Writable, document_iri, write_about
 from sameas.extraction.outputs.document import write_entities, write_json, write_rejected, write_relations
-from sameas.extraction.outputs.formats import FORMATS, MEDIA_TYPES, OutputFormat, SpooledOutputs, render, write_graph
+from sameas.extraction.outputs.formats import FORMATS, MEDIA_TYPES, OutputFormat, OutputSpool, render, write_graph
 
 __all__ = [
     "DEFAULT_BASE",
@@ -10,7 +10,7 @@ __all__ = [
     "MEDIA_TYPES",
     "OutputContext",
     "OutputFormat",
-    "SpooledOutputs",
+    "OutputSpool",
     "Writable",
     "document_iri",
     "render",

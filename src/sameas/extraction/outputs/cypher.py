@@ -63,6 +63,7 @@ def _document(context: OutputContext) -> Iterator[str]:
     for source in context.sources:
         about = {
             "name": source.name,
+            "title": source.title,
             "location": source.location,
             "mediaType": source.media_type,
             "modifiedAt": source.modified_at,

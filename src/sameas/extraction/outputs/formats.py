@@ -66,7 +66,7 @@ _IN_MEMORY = 512 * 1024
 _BLOCK = 1 << 16
 
 
-class SpooledOutputs(Mapping[OutputFormat, bytes]):
+class OutputSpool(Mapping[OutputFormat, bytes]):
     """The outputs of a run, by format. Large ones lie in files without a name, which vanish with this object.
 
     Reading a value brings it into memory whole; `copy` passes it on in pieces.

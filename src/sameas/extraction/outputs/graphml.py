@@ -14,7 +14,7 @@ _EDGE_KEYS = (
     "predicate", "relation", "status", "confidence", "evidence", "start", "end", "document", "page", "paragraph",
     "places",
 )  # fmt: skip
-_GRAPH_KEYS = ("document", "name", "location", "title", "mediaType", "size", "modifiedAt", "readAt")
+_GRAPH_KEYS = ("document", "name", "location", "title", "mediaType", "size", "modifiedAt", "readAt", "sources")
 _NUMBERS = ("start", "end", "page", "paragraph", "size")
 # XML 1.0 has no form for these characters, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -73,10 +73,12 @@ def _lines(graph: Graph, context: OutputContext) -> Iterator[str]:
 
 
 def _about(context: OutputContext) -> dict[str, str]:
-    """The document, by its first name where it has several."""
+    """The document: the fields of its first name, and all of its names as JSON."""
     about = {"document": context.document, "readAt": context.times[0] if context.times else ""}
-    for source in context.sources[:1]:
-        about |= {name: str(value) for name, value in msgspec.to_builtins(source).items()}
+    sources: list[dict[str, object]] = [msgspec.to_builtins(source) for source in context.sources]
+    for first in sources[:1]:
+        about |= {name: str(value) for name, value in first.items()}
+        about["sources"] = _json([{name: _cleaned(value) for name, value in one.items()} for one in sources])
     return about
 
 
@@ -115,6 +117,10 @@ def _data(domain: str, fields: dict[str, str]) -> str:
 
 def _attribute(value: str) -> str:
     return quoteattr(_clean(value))
+
+
+def _cleaned(value: object) -> object:
+    return _clean(value) if isinstance(value, str) else value
 
 
 def _clean(text: str) -> str:

@@ -142,6 +142,7 @@ class _Statements:
         self._document_node = terms.node(context.document)
         self._run_node = terms.node(context.run)
         self._described = Seen()
+        self._blocks = terms.blocks(context.base, self._document_node) if isinstance(terms, TurtleTerms) else None
 
     def all(self, graph: Graph) -> Iterator[Any]:
         """All statements of a run."""
@@ -199,9 +200,13 @@ class _Statements:
         if entity.individual:
             yield self._fact(node, terms["sameAs"], self._node(entity.individual))
         for mention in entity.mentions:
-            note = self._node(
-                self._context.iri("mention", self._document, entity.id, str(mention.start), str(mention.end))
-            )
+            named = self._context.digest(self._document, entity.id, str(mention.start), str(mention.end))
+            note = self._made("mention", named)
+            if self._blocks is not None:
+                place = self._place_of(mention)
+                yield self._blocks.mention(note, node, self._made("target", place))
+                yield from self._place(mention, place)
+                continue
             yield self._say(note, "type", terms["Annotation"])
             yield self._say(note, "body", node)
             yield from self._target(note, mention)
@@ -215,11 +220,14 @@ class _Statements:
         else:
             value = self._text(relation.value.value, datatype=relation.value.datatype)
         yield self._fact(subject, predicate, value)
-        statement = self._node(self._context.iri("statement", *relation.triple))
-        yield self._say(statement, "type", terms["Statement"])
-        yield self._say(statement, "subject", subject)
-        yield self._say(statement, "predicate", predicate)
-        yield self._say(statement, "object", value)
+        statement = self._made("statement", self._context.digest(*relation.triple))
+        if self._blocks is not None:
+            yield self._blocks.relation(statement, subject, predicate, value)
+        else:
+            yield self._say(statement, "type", terms["Statement"])
+            yield self._say(statement, "subject", subject)
+            yield self._say(statement, "predicate", predicate)
+            yield self._say(statement, "object", value)
         if relation.value is not None and relation.value.unit:
             yield self._say(statement, "unit", self._literal(relation.value.unit))
         yield self._say(statement, "status", self._literal(relation.status))
@@ -230,25 +238,38 @@ class _Statements:
             yield from self._target(statement, evidence)
 
     def _target(self, owner: Any, evidence: Evidence) -> Iterator[Any]:
-        context, terms = self._context, self._terms
-        place = (str(evidence.start), str(evidence.end))
-        named = context.digest(self._document, *place)
-        target = self._node(f"{context.base}target-{named}")
-        yield self._say(owner, "target", target)
+        named = self._place_of(evidence)
+        yield self._say(owner, "target", self._made("target", named))
+        yield from self._place(evidence, named)
+
+    def _place(self, evidence: Evidence, named: str) -> Iterator[Any]:
         # Several things can rest on the same characters: the place is described once.
         if not self._described.is_new(evidence.start, evidence.end):
             return
+        terms, target = self._terms, self._made("target", named)
+        start, end = str(evidence.start), str(evidence.end)
+        if self._blocks is not None:
+            yield self._blocks.place(target, named, (start, end), self._text(evidence.text))
+            return
         yield self._say(target, "type", terms["SpecificResource"])
         yield self._say(target, "source", self._document_node)
-        position = self._node(f"{context.base}position-{named}")
-        quote = self._node(f"{context.base}quote-{named}")
+        position, quote = self._made("position", named), self._made("quote", named)
         yield self._say(target, "selector", position)
         yield self._say(target, "selector", quote)
         yield self._say(position, "type", terms["Position"])
-        yield self._say(position, "start", self._literal(place[0], XSD + "nonNegativeInteger"))
-        yield self._say(position, "end", self._literal(place[1], XSD + "nonNegativeInteger"))
+        yield self._say(position, "start", self._literal(start, XSD + "nonNegativeInteger"))
+        yield self._say(position, "end", self._literal(end, XSD + "nonNegativeInteger"))
         yield self._say(quote, "type", terms["Quote"])
         yield self._say(quote, "exact", self._text(evidence.text))
+
+    def _place_of(self, evidence: Evidence) -> str:
+        """What the names of a place end with."""
+        return self._context.digest(self._document, str(evidence.start), str(evidence.end))
+
+    def _made(self, kind: str, named: str) -> Any:
+        if self._blocks is not None:
+            return self._blocks.made(kind, named)
+        return self._node(f"{self._context.base}{kind}-{named}")
 
     def _text(self, text: str, *, datatype: str = "") -> Any:
         # A lone surrogate cannot be written in UTF-8.

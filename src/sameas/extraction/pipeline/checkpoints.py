@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeGuard
 
 from sameas.llm.timeouts import STAGES, StageName
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 
 
 class Checkpoints(Protocol):
@@ -73,13 +73,13 @@ class UsedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lines: AppendedLines | None = None
+        self._lines: LineLog | None = None
 
     def begin(self) -> None:
         """Start noting: from now on it is known what the run uses."""
         if self._lines is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lines = AppendedLines(self._path)
+            self._lines = LineLog(self._path)
 
     def checkpoint(self, stage: StageName, digest: str) -> bool:
         self._note(f"{_CHECKPOINT} {stage} {digest}")

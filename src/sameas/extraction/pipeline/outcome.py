@@ -8,7 +8,7 @@ from functools import cached_property
 import msgspec
 
 from sameas.extraction.graph.model import Graph, KnowledgeGraph, in_memory
-from sameas.extraction.outputs import SpooledOutputs
+from sameas.extraction.outputs import OutputSpool
 from sameas.llm.errors import BudgetSpent, RequestTooLarge
 from sameas.llm.ledger import RunOutcome, UsageRow, name_outcome
 from sameas.once.errors import StoreError
@@ -39,7 +39,7 @@ class ExtractionResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     found: Graph
     """The graph as the run left it; for a long text it is not in memory as a whole."""
     outcome: RunOutcome
-    outputs: SpooledOutputs
+    outputs: OutputSpool
     chunks: int
     chunks_from_checkpoints: int
     chunks_ended_early: int

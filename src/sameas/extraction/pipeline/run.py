@@ -33,7 +33,7 @@ from sameas.extraction.graph.guard import Guard
 from sameas.extraction.graph.model import FoundGraph, Graph, KnowledgeGraph
 from sameas.extraction.graph.rejections import Ledger
 from sameas.extraction.graph.resolution import Resolution
-from sameas.extraction.outputs import OutputContext, OutputFormat, SpooledOutputs
+from sameas.extraction.outputs import OutputContext, OutputFormat, OutputSpool
 from sameas.extraction.pipeline.assembly import AssembledRelations, assemble
 from sameas.extraction.pipeline.checkpoints import Checkpoints
 from sameas.extraction.pipeline.chunkwise import ChunkStage, Conditions, StageIdentity, over_chunks, progress_of
@@ -283,12 +283,12 @@ class PipelineRun:
 
     async def _write(
         self, graph: Graph, evidence: int, formats: Sequence[OutputFormat], output: OutputContext
-    ) -> SpooledOutputs:
+    ) -> OutputSpool:
         with self._stage("serialization"):
             stage = SerializationStage(output, formats=formats)
             # A fixed limit would leave a graph that takes longer partial for ever.
             limits = self._conditions.timeouts["serialization"].for_items(len(graph.entities) + evidence)
-            outputs = SpooledOutputs()
+            outputs = OutputSpool()
             try:
                 if not formats:
                     return outputs
@@ -318,7 +318,7 @@ class PipelineRun:
             self._notes.add(_NO_NAME_HAS_A_CLASS)
         return FoundGraph(resolution.entities, relations, self._rejected, tuple(sorted(self._notes)))
 
-    def _finish(self, graph: Graph, outputs: SpooledOutputs) -> ExtractionResult:
+    def _finish(self, graph: Graph, outputs: OutputSpool) -> ExtractionResult:
         early = sum(self._early.values())
         usage = self._meter.read()
         result = ExtractionResult(

@@ -12,7 +12,7 @@ import msgspec
 from sameas.extraction.text.chunking import Chunk
 
 
-class SpooledBytes:
+class ByteSpool:
     """Bytes that can be read and written anywhere until they are closed; beyond a size they lie in a file."""
 
     def __init__(self, *, in_memory: int, prefix: str) -> None:
@@ -52,7 +52,7 @@ class PairSpool:
     """Pairs of numbers, written and read in any order."""
 
     def __init__(self, *, in_memory: int = _PAIRS_IN_MEMORY) -> None:
-        self._bytes = SpooledBytes(in_memory=in_memory, prefix="sameas-pairs-")
+        self._bytes = ByteSpool(in_memory=in_memory, prefix="sameas-pairs-")
 
     def __setitem__(self, index: int, pair: tuple[int, int]) -> None:
         self._bytes.write(index * _PAIR.size, _PAIR.pack(*pair))
@@ -168,7 +168,7 @@ class ResultSpool(Generic[T]):
     def __init__(self, result_type: type[T], *, total: int, in_memory: int = _RESULTS_IN_MEMORY) -> None:
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(result_type)
-        self._bytes = SpooledBytes(in_memory=in_memory, prefix="sameas-results-")
+        self._bytes = ByteSpool(in_memory=in_memory, prefix="sameas-results-")
         self._places = PairSpool()
         self._total = total
         self._written = 0

@@ -19,7 +19,7 @@ from sameas.extraction.graph.guard import Guard
 from sameas.extraction.graph.model import Claim, Evidence, Graph, Mention, Rejection
 from sameas.extraction.graph.resolution import Resolution, resolve
 from sameas.extraction.graph.scratch import Seen
-from sameas.extraction.outputs import OutputContext, OutputFormat, SpooledOutputs, write_graph
+from sameas.extraction.outputs import OutputContext, OutputFormat, OutputSpool, write_graph
 from sameas.extraction.pipeline.chunkwise import StageIdentity
 from sameas.extraction.pipeline.spools import ChunkSpool, ResultSpool
 from sameas.extraction.text.chunking import Chunk, ChunkSettings, iter_chunks
@@ -133,11 +133,13 @@ class EntityStage:
 
     def announce(self, result: ChunkMentions, chunk: Chunk, bus: Bus) -> None:
         """Each name of each class once in a run: the same name again is no discovery."""
+        new: list[dict[str, object]] = []
         for mention in result.mentions:
             seen = (mention.text, mention.types)
             if mention.kind != "literal" and seen not in self._told:
                 self._told.add(seen)
-                bus.emit(EntityFound, entity=mention.shifted(chunk.start), confidence=mention.confidence)
+                new.append({"entity": mention.shifted(chunk.start), "confidence": mention.confidence})
+        bus.emit_all(EntityFound, new)
 
 
 class ResolutionStage:
@@ -226,9 +228,18 @@ class RelationStage:
         return len(result.claims)
 
     def announce(self, result: ChunkClaims, chunk: Chunk, bus: Bus) -> None:
-        for claim in result.claims:
-            if self._told.is_new(claim.subject.text, claim.predicate, claim.object.value or claim.object.text):
-                bus.emit(RelationFound, relation=claim.shifted(chunk.start), confidence=claim.confidence)
+        claims = result.claims
+        new = self._told.new_of(
+            [(one.subject.text, one.predicate, one.object.value or one.object.text) for one in claims]
+        )
+        bus.emit_all(
+            RelationFound,
+            [
+                {"relation": claim.shifted(chunk.start), "confidence": claim.confidence}
+                for claim, is_new in zip(claims, new, strict=True)
+                if is_new
+            ],
+        )
 
 
 class Supported(msgspec.Struct, frozen=True):
@@ -346,8 +357,8 @@ class SerializationStage:
         self._context = context
         self._formats = formats
 
-    def run(self, graph: Graph) -> SpooledOutputs:
-        outputs = SpooledOutputs()
+    def run(self, graph: Graph) -> OutputSpool:
+        outputs = OutputSpool()
         for name in self._formats:
             write_graph(graph, outputs.add(name), to=name, context=self._context)
         return outputs

@@ -146,11 +146,15 @@ class RunAttempt:
     def length(self) -> int:
         return self._journal.length
 
-    def append(self, event: Event) -> None:
-        """Append an event to the journal and note in the metadata what an audit needs."""
+    def append(self, *events: Event) -> None:
+        """Append events to the journal and note in the metadata what an audit needs."""
         if self._context.lost:
             raise RunReplacedError
-        self._journal.append(event)
+        self._journal.append(*events)
+        for event in events:
+            self._audit(event)
+
+    def _audit(self, event: Event) -> None:
         match event:
             case ExtractionStarted():
                 self._metadata = replace(self._metadata, status="running")
@@ -170,7 +174,7 @@ class RunAttempt:
                 )
                 self._write()
             case TimeoutWarning(limit="hard"):
-                message = f"{event.stage} took longer than {event.timeout_ms} ms"
+                message = f"{event.stage.replace('_', ' ')} took longer than {event.timeout_ms / 1000:g} s"
                 self._went_wrong("timeout", message, stage=event.stage, chunkIndex=event.chunk_index)
             case ErrorRecoverable(error=error):
                 kind: ErrorType = "validation_error" if error.code == DAMAGED_RUN else "llm_error"

@@ -432,6 +432,13 @@ class Runs:
             replace(metadata, status="partial", completed_at=now, errors=(*metadata.errors, error), usage=usage)
         )
 
+    def here(self, *, ontology: str | None = None) -> Sequence[str]:
+        """The keys of the runs that this home has something of, be it a copy."""
+        if ontology is None:
+            return self._keys()
+        known = ((key, self.at(key).peek()) for key in self._keys())
+        return [key for key, metadata in known if metadata is not None and metadata.ontology_id == ontology]
+
     def _keys(self) -> tuple[str, ...]:
         try:
             with os.scandir(self._path) as entries:

@@ -15,7 +15,7 @@ import msgspec
 
 from sameas.extraction.pipeline.outcome import MissingChunk
 from sameas.llm.ledger import RunOutcome, UsageRow
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 
 RunStatus: TypeAlias = Literal["pending", "running", "complete", "failed", "partial"]
 AuditType: TypeAlias = Literal[
@@ -172,7 +172,7 @@ class SpendingFile:
     def __init__(self, folder: Path) -> None:
         self._path = folder / SPENDING
         self._last: dict[tuple[str, str], UsageRow] = {}
-        self._lines: AppendedLines | None = None
+        self._lines: LineLog | None = None
 
     def read(self, known: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
         """What was spent: the rows of the metadata, updated by what was noted since."""
@@ -194,7 +194,7 @@ class SpendingFile:
         """Note all that was spent so far on the stage and model of this row."""
         self._last[row.stage, row.model] = row
         if self._lines is None:
-            self._lines = AppendedLines(self._path)
+            self._lines = LineLog(self._path)
         self._lines.append(msgspec.json.encode(row))
 
     def begin(self) -> None:

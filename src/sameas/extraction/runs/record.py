@@ -56,7 +56,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
 def run_policy(*, lease: float = 30.0, retention: float | None = 7 * DAY, wait_for: float = HOUR) -> Policy:
     """The policy of runs, which may take long; a result is kept for seven days (source document 000, part 2.1)."""
     # A result that could not be recorded is still in its folder, where the next call finds it.
-    return Policy(lease=lease, retention=retention, wait_for=wait_for, patience=5.0, on_unstored="return")
+    return Policy(lease=lease, retention=retention, wait_for=wait_for, hand_in_for=5.0, on_unstored="return")
 
 
 def ontology_tag(ontology_id: str) -> str:

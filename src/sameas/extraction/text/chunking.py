@@ -42,6 +42,8 @@ _ENDS = re.compile(
     rf"|(?<=[{_STOPS}])(?<![{_STOPS}]{{2}})(?P<stop>[{_STOPS}]*+[{_CLOSERS}]{{0,4}}(?=\s))"
     rf")"
 )
+# Whatever ends a sentence begins with one of these.
+_MAY_END = re.compile(rf"[\n{_WIDE_STOPS}{_STOPS}]")
 _BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"'“‘«])([^\s(\[\"'“‘«]{1,12})\Z")
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 # Titles and the like: a name or number follows, never a new sentence. Lower case, without their dot.
@@ -94,6 +96,13 @@ def sentence_spans(text: str) -> Iterator[Span]:
         if span is not None:
             yield span
         start = end
+
+
+def most_sentences(text: str, start: int, end: int) -> int:
+    """At least the number of sentences that a stretch of the text has to do with, found at a glance. It must begin with
+    a letter or digit: a quotation mark may belong to the end of a sentence before it.
+    """
+    return 1 + len(_MAY_END.findall(text, start, end))
 
 
 def chunk_text(text: str, *, settings: ChunkSettings | None = None) -> list[Chunk]:

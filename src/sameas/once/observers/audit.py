@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 import msgspec
 from msgspec import Struct
 
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 from sameas.once.observe import CallEnded, Claimed, Event, Recent, Removed, Settled, answered
 from sameas.once.record import Accepted, Acquired, Identity, Replay
 
@@ -191,7 +190,7 @@ class JsonLinesSink:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
-        self._lines = AppendedLines(path, fsync=fsync)
+        self._lines = LineLog(path, fsync=fsync)
 
     @property
     def path(self) -> Path:
@@ -207,7 +206,5 @@ class JsonLinesSink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from sameas.collections import Caller, Collection, Collections, Source, text_digest
+from sameas.collections.model import Change
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.text.document import Document
 from sameas.extraction.text.inputs.errors import DocumentError
@@ -22,6 +23,7 @@ from sameas.extraction.text.inputs.reader import TEXT, read_bytes
 from sameas.identity.canonical import sha256_hex
 from sameas.once.errors import SameasError, StoreError
 from sameas.server.problems import Problem, problem_of
+from sameas.server.runs.deletion import Deletion
 from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.runner import Runner
 from sameas.server.schemas import ExtractionParams, ExtractRequest
@@ -56,12 +58,14 @@ class CollectionWork:
         *,
         runner: Runner,
         workspaces: Workspaces,
+        deletion: Deletion,
         at_once: int,
         min_confidence: float | None,
     ) -> None:
         self._collections = collections
         self._runner = runner
         self._workspaces = workspaces
+        self._deletion = deletion
         self._slots = asyncio.Semaphore(at_once)
         self._min_confidence = min_confidence
         self._awake = asyncio.Event()
@@ -141,16 +145,18 @@ class CollectionWork:
         )
         prepared = await self._runner.prepare(space, request)
         done = await self._runner.extract(prepared, reading.audit_meta, priority="batch")
-        await asyncio.to_thread(self._put, space, collection, source, document, done.key, sha256_hex(content))
+        change = await asyncio.to_thread(self._put, space, collection, source, document, done.key, sha256_hex(content))
+        if change.names_erased:
+            await self._deletion.run(space, done.key)
 
     def _put(
         self, space: str, collection: Collection, source: Source, document: Document, key: str, expected: str
-    ) -> None:
+    ) -> Change:
         from sameas.collections.filling import Places
 
         run = self._workspaces.get(space).runs.find(key)
         least = least_confidence(run.metadata.extractor.name, self._min_confidence)
-        collection.put_document(
+        return collection.put_document(
             msgspec.structs.replace(source, media_type=document.media_type),
             digest=text_digest(document.text),
             said=sure_part(run.graph(), least) if least > 0 else run.graph(),

@@ -50,9 +50,9 @@ class Deletion:
         """Delete a run, whether it has ended or not; False where there is none."""
         # First, because who waits under a key of their own gives it back when the run ends.
         await self._client_keys.delete(space, key)
-        outcome = await self._runner.cancel(space, key)
+        cancelling = notice("cancel-run", tenant=space, key=key)
+        outcome = await self._runner.cancel(space, key, tell=lambda: self._broadcast.publish(cancelling))
         if outcome == "elsewhere":
-            await self._broadcast.publish(notice("cancel-run", tenant=space, key=key))
             await self._ended_elsewhere(space, key)
         await self._client_keys.delete(space, key)
         await asyncio.to_thread(self._pending_runs.remove, space, key)
@@ -71,7 +71,8 @@ class Deletion:
         have no record any more and that nobody works on.
         """
         service = self._workspaces.get(space)
-        keys = [key] if key is not None else await asyncio.to_thread(_keys, service, ontology_id)
+        # Objects that are gone name no run any more; the copies of this home do.
+        keys = [key] if key is not None else await asyncio.to_thread(service.runs.here, ontology=ontology_id)
         for one in keys:
             if self._runner.is_running(space, one) or await self._runner.is_accepted(space, one):
                 continue
@@ -152,7 +153,3 @@ class Deletion:
     async def _is_held(self, space: str, key: str) -> bool:
         record = await self._runner.record(space, key)
         return record is not None and record.state is State.HELD
-
-
-def _keys(service: ExtractionService, ontology_id: str | None) -> list[str]:
-    return [metadata.idempotency_key for metadata in service.runs.list(ontology=ontology_id)]

@@ -12,7 +12,8 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from sameas.cluster.broker import RUN, Broker, Priority, QueueState
@@ -26,6 +27,8 @@ _SETTLES = 3.0
 # Seconds that a message may wait behind others before it counts as lost.
 _LOST_AFTER = 600.0
 _SENT_AGAIN_AFTER = 15.0
+# Seconds for messages that are on their way when a node stops.
+_SENT_WITHIN = 5.0
 # Seconds between two listings of the requests, without notices of ends and with them; and how many times as long as a
 # listing takes.
 _LOOK_EVERY, _LOOK_WITH_WORD = 0.3, 2.0
@@ -60,6 +63,10 @@ class Dispatch:
         self._known: dict[tuple[str, str], _Waiting] = {}
         self._ends: defaultdict[tuple[str, str], set[asyncio.Event]] = defaultdict(set)
         self._looking: asyncio.Task[None] | None = None
+        # What is to be sent, in a thread of its own: a slow broker keeps no other blocking work waiting.
+        self._outbox: dict[tuple[str, str], Priority] = {}
+        self._posting: asyncio.Task[None] | None = None
+        self._sender = ThreadPoolExecutor(1, thread_name_prefix="sameas-broker")
         self.queue = QueueState(0, 0)
         self.oldest_seconds = 0.0
 
@@ -68,17 +75,43 @@ class Dispatch:
         """How many accepted runs had not ended at the last look."""
         return len(self._known)
 
-    async def do(self, space: str, key: str, *, priority: Priority) -> None:
-        """Have any free worker do a run. Returns when it has a result, or when its request is gone because it ended
-        without one or was cancelled.
+    def post(self, space: str, key: str, *, priority: Priority) -> None:
+        """Send a run soon, and wait for nothing; if the broker is down, `reap` sends it later."""
+        now = time.monotonic()
+        self._known[space, key] = _Waiting(now, now, priority)
+        self._outbox[space, key] = priority
+        if self._posting is None or self._posting.done():
+            self._posting = asyncio.create_task(self._post())
+
+    async def _post(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._outbox:
+            messages, self._outbox = self._outbox, {}
+            left = await loop.run_in_executor(self._sender, self._send, messages)
+            for place in left:
+                if (known := self._known.get(place)) is not None:
+                    self._known[place] = known._replace(sent_at=known.sent_at - _SENT_AGAIN_AFTER)
+
+    def _send(self, messages: Mapping[tuple[str, str], Priority]) -> list[tuple[str, str]]:
+        """Send runs; gives those that the broker did not take."""
+        left = []
+        for (space, key), priority in messages.items():
+            try:
+                self._broker.send(RUN, space, key, priority=priority)
+            except SameasError as trouble:
+                left.append((space, key))
+                _LOG.warning("the run %s is sent to workers later: %s", key, trouble)
+        return left
+
+    async def do(self, space: str, key: str, *, priority: Priority) -> Record | None:
+        """Have any free worker do a run. Returns when it has a result, with the record of it, or when its request is
+        gone because it ended without one or was cancelled.
         """
         heard = asyncio.Event()
         # Before it is sent: a worker may be done at once.
-        self._ends[space, key].add(heard)
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+        self.watch(space, key, heard)
         try:
-            await self._send(space, key, priority)
+            self.post(space, key, priority=priority)
             while True:
                 await heard.wait()
                 heard.clear()
@@ -87,24 +120,24 @@ class Dispatch:
                     is_done = record is not None and record.state is State.DONE
                     if is_done or not await asyncio.to_thread(self._pending_runs.has, space, key):
                         self._known.pop((space, key), None)
-                        return
+                        return record
                 except SameasError as trouble:
                     _LOG.warning("whether the run %s has ended cannot be told yet: %s", key, trouble)
         finally:
-            events = self._ends[space, key]
-            events.discard(heard)
-            if not events:
-                del self._ends[space, key]
+            self.leave(space, key, heard)
 
-    async def _send(self, space: str, key: str, priority: Priority) -> None:
-        """Send a run; if the broker is down, `reap` sends it later."""
-        now = time.monotonic()
-        self._known[space, key] = _Waiting(now, now, priority)
-        try:
-            await asyncio.to_thread(self._broker.send, RUN, space, key, priority=priority)
-        except SameasError as trouble:
-            self._known[space, key] = _Waiting(now, now - _SENT_AGAIN_AFTER, priority)
-            _LOG.warning("the run %s is sent to workers later: %s", key, trouble)
+    def watch(self, space: str, key: str, wanted: asyncio.Event) -> None:
+        """Set an event when a run may have ended, until `leave`."""
+        self._ends[space, key].add(wanted)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    def leave(self, space: str, key: str, wanted: asyncio.Event) -> None:
+        """Somebody waits no longer."""
+        events = self._ends[space, key]
+        events.discard(wanted)
+        if not events:
+            del self._ends[space, key]
 
     def hear_end(self, space: str, key: str) -> None:
         """A notice says that a run has ended."""
@@ -136,7 +169,7 @@ class Dispatch:
         """Send runs again that wait, are held by nobody and have no message; returns how many."""
         self.queue = await asyncio.to_thread(self._broker.look)
         places = await asyncio.to_thread(self._pending_runs.places)
-        now, sent = time.monotonic(), 0
+        now, again = time.monotonic(), dict[tuple[str, str], Priority]()
         self._known = {place: self._known.get(place, _Waiting(now, now - _SENT_AGAIN_AFTER)) for place, _ in places}
         begun = [self._clock() - modified_at for _, modified_at in places]
         self.oldest_seconds = max(0.0, max(begun, default=0.0))
@@ -148,13 +181,19 @@ class Dispatch:
             record = await self._record(space, key)
             if record is not None and record.state is State.HELD and record.lease_until / 1e6 > self._clock():
                 continue
-            await asyncio.to_thread(self._broker.send, RUN, space, key, priority=known.priority)
+            again[space, key] = known.priority
             self._known[space, key] = known._replace(sent_at=now)
-            sent += 1
-        return sent
+        left = await asyncio.get_running_loop().run_in_executor(self._sender, self._send, again)
+        for place in left:
+            self._known[place] = self._known[place]._replace(sent_at=now - _SENT_AGAIN_AFTER)
+        return len(again) - len(left)
 
     async def close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
+        if self._posting is not None:
+            # What it does not take by then is sent by whoever finds it.
+            await asyncio.wait({self._posting}, timeout=_SENT_WITHIN)
+        self._sender.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._broker.close)

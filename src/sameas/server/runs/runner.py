@@ -14,14 +14,12 @@ import os
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
 from sameas.cluster.broker import Priority
-from sameas.extraction.runs.folder import RunDamagedError
-from sameas.extraction.runs.metadata import RunMetadata, instant
-from sameas.extraction.runs.record import SCOPE, RunSummary
+from sameas.extraction.runs.record import SCOPE
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import Superseded
 from sameas.once.observe import CallEnded, CallStarted, Event
@@ -30,16 +28,17 @@ from sameas.once.rollout import Rollout
 from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory
 from sameas.server.logs import ExtractionLog, asked_for
-from sameas.server.problems import Problem
 from sameas.server.runs.answers import Done, EndedRuns, cancelled, done_of, identity_of, replayed
 from sameas.server.runs.chunk_tasks import Helpers
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent
 from sameas.server.runs.dispatch import Dispatch
+from sameas.server.runs.elsewhere import RunsElsewhere
 from sameas.server.runs.long_tasks import AWAY
 from sameas.server.runs.long_work import LongWork, Preparer, Suspects, holder_of
 from sameas.server.runs.models import ALLOWED
-from sameas.server.runs.pending_runs import PendingObjects, PendingRun, PendingRuns
-from sameas.server.runs.preparation import LONG_TEXT, Prepared, asks_model
+from sameas.server.runs.pending_runs import PendingObjects, PendingRuns
+from sameas.server.runs.preparation import Prepared, asks_model
+from sameas.server.runs.promises import Promises
 from sameas.server.runs.run_budgets import RunBudgets
 from sameas.server.runs.takeover import Takeover
 from sameas.server.schemas import ExtractRequest
@@ -53,9 +52,6 @@ _FAILURES_KEPT = 1_000
 _READ_AT_ONCE = 2
 # What says nothing about the work: the store or the disk was away, or somebody else was at it.
 _AWAY = (*AWAY, OSError)
-# How often a run is sent to workers that do not begin it.
-_SENT_AT_MOST = 5
-_UNWANTED_KEPT = 1_000
 
 
 class Runner:
@@ -82,15 +78,13 @@ class Runner:
         rollout: Rollout,
         min_confidence: float | None = None,
         observe: Callable[[Event], None] = lambda _: None,
+        hear: Callable[[], Awaitable[None]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._workspaces = workspaces
         self._preparer = preparer
         self._long_work = long_work
         self._pending_runs = pending_runs
-        # With it, workers elsewhere do what is written down here.
-        self._dispatch = dispatch
-        self._is_worker = is_worker
         # Of a worker: those who do parts of its runs, and whose parts it does.
         self.helpers: Helpers | None = None
         self._engine = engine
@@ -105,6 +99,22 @@ class Runner:
             chunks_per_task=0 if dispatch is None else chunks_per_task,
             estimate=preparer.estimate,
         )
+        self._promises = Promises(
+            pending_runs, budgets=self.budgets, workspaces=workspaces, base=base, is_worker=is_worker, clock=clock
+        )
+        # With it, workers elsewhere do what is written down here.
+        self._elsewhere: RunsElsewhere | None = None
+        if dispatch is not None:
+            self._elsewhere = RunsElsewhere(
+                dispatch,
+                promises=self._promises,
+                preparer=preparer,
+                workspaces=workspaces,
+                ended_runs=EndedRuns(workspaces, min_confidence=min_confidence),
+                record=self.record,
+                replay=lambda prepared, audit: self._extract(prepared, audit, None),
+                hear=hear,
+            )
         # What was promised, and is begun by nobody's request.
         self.takeover = Takeover(
             self,
@@ -115,17 +125,13 @@ class Runner:
             clock=clock,
         )
         self._rollout = rollout
-        self._ended_runs = EndedRuns(workspaces, min_confidence=min_confidence)
         self._min_confidence = min_confidence
         self._observe = observe
-        self._clock = clock
         self._tasks: dict[tuple[str, str], asyncio.Task[Done]] = {}
         # Of the runs under way: set when a run is written down.
         self._written: dict[tuple[str, str], asyncio.Event] = {}
         self._failures: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._suspects = Suspects(divided=divided)
-        # Of runs that workers do: cancelled, wherever that was asked.
-        self._unwanted: OrderedDict[tuple[str, str], None] = OrderedDict()
         self.handing_over = False
 
     @property
@@ -164,7 +170,7 @@ class Runner:
 
     async def is_accepted(self, space: str, key: str) -> bool:
         """Whether a run is written down: a promise on the disk, or a claim or a result in the store."""
-        if await asyncio.to_thread(self._pending_runs.has, space, key):
+        if await self._promises.has(space, key):
             return True
         return await self.record(space, key) is not None
 
@@ -212,6 +218,31 @@ class Runner:
                     raise cancelled() from None
                 raise
 
+    def can_submit(self, prepared: Prepared) -> bool:
+        """Whether workers elsewhere do the run, and nothing is compared with what comes of it."""
+        mode = self._rollout.mode_of(tenant_of(prepared.space), SCOPE, prepared.key.key)
+        return self._elsewhere is not None and mode == "enforce"
+
+    async def submit(
+        self, prepared: Prepared, audit: Mapping[str, Any], *, priority: Priority = "interactive"
+    ) -> Done | None:
+        """The result where it is there; None once the run is written down. Nothing here waits for it after that."""
+        place = (prepared.space, prepared.key.key)
+        assert self._elsewhere is not None
+        record = await self.record(*place)
+        if record is not None and record.state is State.DONE:
+            return await self.extract(prepared, audit, priority=priority)
+        log = ExtractionLog.of(prepared, audit)
+        if (task := self._tasks.get(place)) is not None:
+            # Somebody waits for it here.
+            if not await self._is_written(prepared, task):
+                return await asyncio.shield(task)
+        elif await self._elsewhere.accept(prepared, audit, priority=priority):
+            log.missed()
+            return None
+        log.deduplicated(0.0)
+        return None
+
     async def _put_aside(self, prepared: Prepared) -> Record | None:
         """Where keys of content are not in force, forget the result that stands, so that the work is done again; gives
         the record where it is to be compared.
@@ -250,7 +281,8 @@ class Runner:
         task = self._tasks.get(place)
         if task is None:
             self._failures.pop(place, None)
-            self._unwanted.pop(place, None)
+            if self._elsewhere is not None:
+                self._elsewhere.begin(*place)
             self._written[place] = asyncio.Event()
             # Of a run that nobody waits for the text stays until its turn has come.
             size = sys.getsizeof(prepared.request.text)
@@ -261,33 +293,41 @@ class Runner:
             task.add_done_callback(lambda _: self._body_memory.give_back(size, tenant))
         return task
 
-    async def cancel(self, space: str, key: str) -> Literal["cancelled", "elsewhere", "ended"]:
-        """End a run that is under way here; say whether it is under way elsewhere."""
+    async def cancel(
+        self, space: str, key: str, *, tell: Callable[[], Awaitable[object]] | None = None
+    ) -> Literal["cancelled", "elsewhere", "ended"]:
+        """End a run that is under way here; say whether it is under way elsewhere, after `tell` has told everybody."""
         task = self._tasks.get((space, key))
-        if task is not None and self._dispatch is None:
+        if task is not None and self._elsewhere is None:
             task.cancel()
             await asyncio.wait({task})
             return "cancelled"
-        if self._dispatch is not None:
-            self._unwanted[space, key] = None
-            while len(self._unwanted) > _UNWANTED_KEPT:
-                self._unwanted.popitem(last=False)
-            self._dispatch.hear_end(space, key)
+        if self._elsewhere is not None:
+            self._elsewhere.cancel(space, key)
         record = await self.record(space, key)
-        if record is not None and record.state is State.HELD:
-            return "elsewhere"
-        pending_run = await asyncio.to_thread(self._pending_runs.read, space, key)
+        is_held = record is not None and record.state is State.HELD
+        # Otherwise another process may have it waiting for its turn.
+        pending_run = None if is_held else await asyncio.to_thread(self._pending_runs.read, space, key)
+        if not is_held and pending_run is None:
+            return "ended"
+        if tell is not None:
+            # First: who finds that the request is gone must find why, too.
+            await tell()
         if pending_run is not None:
             await self.end(space, key, pending_run.reserved)
-            # Another process may have it waiting for its turn.
-            return "elsewhere"
-        return "ended"
+        return "elsewhere"
+
+    def hear_cancelled(self, space: str, key: str) -> None:
+        """Another process says that a run is cancelled: nobody here has it done again."""
+        if self._elsewhere is not None:
+            self._elsewhere.cancel(space, key)
 
     async def wait(self, seconds: float) -> int:
         """Let runs finish for so long; returns how many are left."""
         self.takeover.stop()
-        if self._dispatch is not None:
+        if self._elsewhere is not None:
             # They go on without this process.
+            await self._elsewhere.close()
             for task in self._tasks.values():
                 task.cancel()
             if self._tasks:
@@ -318,14 +358,14 @@ class Runner:
             record = await self.record(space, key)
             if record is None or record.state is not State.DONE:
                 log.missed()
-                reserved = await self._promise(prepared, audit)
+                reserved = await self._promises.make(prepared, audit)
                 promised = True
-                if self._dispatch is not None:
-                    return await self._elsewhere(prepared, audit, priority, self._dispatch)
                 # Whoever deleted the ontology meanwhile has not seen this run.
                 await self._preparer.present(space, prepared.request)
             self._written[space, key].set()
             await self._workspaces.note(space)
+            if promised and self._elsewhere is not None:
+                return await self._elsewhere.finish(prepared, audit, priority=priority)
             if promised:
                 log.started(asked_for(prepared.request, prepared.key.components.ontology_id))
             if promised and self.helpers is not None:
@@ -338,7 +378,7 @@ class Runner:
             # The promise stays, and is taken up when the store or the disk is back.
             raise
         except BaseException:
-            if promised and not self.handing_over and self._dispatch is None:
+            if promised and not self.handing_over and self._elsewhere is None:
                 await self.end(space, key, reserved)
             raise
         # What the store does not know yet is told to it by whoever takes the promise up.
@@ -346,52 +386,9 @@ class Runner:
             await self.end(space, key, reserved)
         return done
 
-    async def _elsewhere(
-        self, prepared: Prepared, audit: Mapping[str, Any], priority: Priority, dispatch: Dispatch
-    ) -> Done:
-        """The result of a run that a worker elsewhere does."""
-        space, key = prepared.space, prepared.key.key
-        await self._preparer.present(space, prepared.request)
-        self._written[space, key].set()
-        await self._workspaces.note(space)
-        for _ in range(_SENT_AT_MOST):
-            await dispatch.do(space, key, priority=priority)
-            done = await self._result(prepared, audit)
-            if done is not None:
-                break
-            if (space, key) in self._unwanted:
-                raise cancelled()
-            # It was taken back by nobody and did not begin: it is written down and sent again.
-            await self._preparer.present(space, prepared.request)
-            await self._promise(prepared, audit)
-        else:
-            raise Problem(409, "run-overtaken", "the run ended before it began; extract again to have it done")
-        return done.named(await self._preparer.names(prepared))
-
-    async def _result(self, prepared: Prepared, audit: Mapping[str, Any]) -> Done | None:
-        """What came of a run that has ended elsewhere; None if it has not begun."""
-        space, key = prepared.space, prepared.key.key
-        record = await self.record(space, key)
-        summary = None if record is None else RunSummary.in_record(record)
-        if summary is None:
-            return await asyncio.to_thread(self._ended_runs.in_part, space, key)
-        if len(prepared.request.text) <= LONG_TEXT:
-            try:
-                return await asyncio.to_thread(self._ended_runs.whole, space, key, summary)
-            except RunDamagedError as damage:
-                _LOG.warning("the result of the run %s is asked for as by anybody: %s", key, damage)
-        return (await self._extract(prepared, audit, None))._replace(cache_hit=False)
-
     async def end(self, space: str, key: str, reserved: Reserved | None) -> None:
         """Take back a promise, and count what its run has spent."""
-        await asyncio.to_thread(self._pending_runs.done, space, key)
-        await asyncio.to_thread(self._say_ended, space, key)
-        await self.budgets.end(space, key, reserved)
-
-    def _say_ended(self, space: str, key: str) -> None:
-        objects = self._workspaces.get(space).runs.objects
-        if objects is not None:
-            objects.say_ended(key)
+        await self._promises.end(space, key, reserved)
 
     async def _extract(self, prepared: Prepared, audit: Mapping[str, Any], reserved: Reserved | None) -> Done:
         if prepared.means is None:
@@ -438,44 +435,6 @@ class Runner:
         finally:
             written.cancel()
         return event.is_set()
-
-    async def _promise(self, prepared: Prepared, audit: Mapping[str, Any]) -> Reserved | None:
-        """Write the run down with what is set aside for it, unless it is; gives what is."""
-        space, request, key = prepared.space, prepared.request, prepared.key
-        is_promised = await asyncio.to_thread(self._pending_runs.has, space, key.key)
-        known = await asyncio.to_thread(self._pending_runs.read, space, key.key) if is_promised else None
-        if known is not None:
-            # What was accepted is finished with what was set aside for it.
-            return known.reserved
-        if self._is_worker and not is_promised:
-            # It was cancelled after this worker was told of it.
-            raise cancelled()
-        reserved = await self.budgets.begin(prepared)
-        if is_promised:
-            # Another release wrote it, and can read it.
-            return reserved
-        pending = RunMetadata(
-            idempotency_key=key.key,
-            status="pending",
-            ontology_id=key.components.ontology_id,
-            ontology_version=key.components.ontology_version,
-            started_at=instant(self._clock()),
-            extractor=prepared.extractor,
-            settings={},
-            base=self._base,
-            document=request.document,
-            text_hash=key.components.text_hash,
-            extraction_params_hash=key.components.extraction_params_hash,
-        )
-        pending_run = PendingRun(
-            tenant=space, key=key.key, request=request, audit=audit, pending=pending, reserved=reserved
-        )
-        try:
-            await asyncio.to_thread(self._pending_runs.keep, pending_run)
-        except BaseException:
-            await self.end(space, key.key, reserved)
-            raise
-        return reserved
 
     def _ended(self, place: tuple[str, str], task: asyncio.Task[Done]) -> None:
         self._tasks.pop(place, None)

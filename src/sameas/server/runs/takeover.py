@@ -145,6 +145,11 @@ class Takeover:
                 await self._runner.end(space, key, pending_run.reserved)
             return None
         if prepared.key.key != key:
+            asked, pending = prepared.key.components, pending_run.pending
+            if pending is not None and pending.ontology_version == asked.ontology_version:
+                # Another release has another key for the same work, and whoever asked knows that one.
+                _LOG.warning("the promised run %s has a key of another release and is left to that", key)
+                return None
             # The ontology was updated meanwhile: the old run has nobody to answer to.
             await self._runner.end(space, key, pending_run.reserved)
             return None

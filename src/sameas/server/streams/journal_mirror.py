@@ -2,7 +2,7 @@
 
 Rule: a line is appended only if its number is the next. Live events over Redis are quick; the objects fill every gap,
 and replace Redis while it is away. Whether a run has ended is decided by its stored request, and only after its last
-line was read.
+line was read; that a request is gone is found by one look at all of them, or told.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from sameas.server.leftovers import own
 
 if TYPE_CHECKING:
     from sameas.cluster.live_events import EventReader
+    from sameas.server.runs.dispatch import Dispatch
 
 _LOG = logging.getLogger("sameas.server")
-# Seconds between two looks at the objects, without live events and with them.
-_LOOK_EVERY, _LOOK_WITH_WORD = 0.5, 2.0
+# Seconds between two looks at the objects of a run: without live events, where they did not bring all of it, and where
+# they did.
+_LOOK_EVERY, _LOOK_FOR_MISSED, _LOOK_WITH_WORD = 0.5, 2.0, 10.0
 
 
 class JournalMirror:
@@ -52,7 +54,8 @@ class JournalMirror:
         self._number = 0
         self._fence = 0
         self._hears_word = hears_word
-        self._wanted = asyncio.Event()
+        self.wanted = asyncio.Event()
+        """Set when the run may have ended, or has told something that was not heard."""
 
     def open(self) -> None:
         """Begin an empty file; readers of an earlier one go on by the numbers of lines."""
@@ -68,50 +71,50 @@ class JournalMirror:
             return
         self._fence = max(fence, self._fence)
         if first > self._number + 1:
-            self._wanted.set()
+            self.wanted.set()
             return
         self._append([JournalLine(first + place, line) for place, line in enumerate(lines)])
-
-    def hear_end(self) -> None:
-        """A notice says that the run has ended: look now."""
-        self._wanted.set()
 
     async def follow(self) -> None:
         """Keep the file up to date until cancelled."""
         while True:
-            self._wanted.clear()
+            self.wanted.clear()
             try:
                 is_open = await self._is_open()
-                self._append(await asyncio.to_thread(self._told))
+                has_missed = self._append(await asyncio.to_thread(self._told))
                 self.is_over = not is_open
             except (SameasError, OSError) as trouble:
                 _LOG.warning("the events of the run %s cannot be read yet: %s", self._key, trouble)
                 await asyncio.sleep(_LOOK_EVERY)
                 continue
-            # With live events a look may be rare.
-            pause = _LOOK_WITH_WORD if self._hears_word() else _LOOK_EVERY
+            pause = _LOOK_EVERY
+            if self._hears_word():
+                pause = _LOOK_FOR_MISSED if has_missed else _LOOK_WITH_WORD
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), pause)
+                await asyncio.wait_for(self.wanted.wait(), pause)
 
     def _told(self) -> list[JournalLine]:
         return [*self._objects.lines(self._key, after=self._number)]
 
-    def _append(self, lines: list[JournalLine]) -> None:
+    def _append(self, lines: list[JournalLine]) -> bool:
+        """Whether there was anything new."""
         new = [line for line in lines if line.number > self._number]
         if not new or new[0].number != self._number + 1:
-            return
+            return False
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             os.write(handle, b"".join(line.data + b"\n" for line in new))
         finally:
             os.close(handle)
         self._number = new[-1].number
+        return True
 
 
 class JournalMirrors:
     """The journals that somebody listens to here. Lives in the background loop; any thread may call `is_over`."""
 
-    def __init__(self, folder: Path, reader: EventReader | None) -> None:
+    def __init__(self, folder: Path, reader: EventReader | None, *, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
         # A name that no process had before; what a killed process left is removed by `keep_swept`.
         self._folder = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
         self._owned = own(self._folder)
@@ -132,6 +135,7 @@ class JournalMirrors:
             mirror.open()
             if self._reader is not None:
                 self._reader.listen(space, key, mirror.hear)
+            self._dispatch.watch(space, key, mirror.wanted)
             known = self._mirrors[space, key] = mirror, asyncio.create_task(mirror.follow())
         known[0].listeners += 1
         return known[0].path
@@ -142,16 +146,12 @@ class JournalMirrors:
         if mirror.listeners:
             return
         del self._mirrors[space, key]
+        self._dispatch.leave(space, key, mirror.wanted)
         if self._reader is not None:
             self._reader.leave(space, key)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         mirror.path.unlink(missing_ok=True)
-
-    def hear_end(self, space: str, key: str) -> None:
-        """A notice says that a run has ended."""
-        if (known := self._mirrors.get((space, key))) is not None:
-            known[0].hear_end()
 
     def is_over(self, space: str, key: str) -> bool:
         """Whether the run has ended and all its events are in the file."""

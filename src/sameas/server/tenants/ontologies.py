@@ -234,13 +234,8 @@ class Ontologies:
         """Register the ontology under a name, or under its id."""
         ontology = await self._describe(Source(data=data))
         digest = hashlib.sha256(data).hexdigest()
-        entry = OntologyEntry(
-            id=results_id(ontology.iri, ontology.version),
-            version=ontology.version,
-            iri=ontology.iri,
-            label=ontology.label,
-            classes=ontology.classes,
-            properties=ontology.properties,
+        entry = msgspec.structs.replace(
+            _entry_of(ontology),
             media_type=media_type,
             size=len(data),
             shared=owner == SHARED,
@@ -311,14 +306,7 @@ class Ontologies:
     async def preview(self, owner: str, name: str, data: bytes) -> Put:
         """What `put` would do, without doing it."""
         ontology = await self._describe(Source(data=data))
-        entry = OntologyEntry(
-            id=results_id(ontology.iri, ontology.version),
-            version=ontology.version,
-            iri=ontology.iri,
-            label=ontology.label,
-            classes=ontology.classes,
-            properties=ontology.properties,
-        )
+        entry = _entry_of(ontology)
         await self.refresh(owner)
         before = self._views[owner]
         before.check(name, entry.id)
@@ -480,3 +468,14 @@ def _gone(before: Registry, after: Registry, *, of: Iterable[str | None]) -> lis
 def _stored(owner: str) -> str:
     """Where a registry is kept: apart from the records that a tenant may list and forget."""
     return f"~ontologies~{owner}"
+
+
+def _entry_of(ontology: Described) -> OntologyEntry:
+    return OntologyEntry(
+        id=results_id(ontology.iri, ontology.version),
+        version=ontology.version,
+        iri=ontology.iri,
+        label=ontology.label,
+        classes=ontology.classes,
+        properties=ontology.properties,
+    )

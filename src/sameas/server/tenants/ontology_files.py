@@ -205,3 +205,9 @@ def describe(source: Source, *, cache: Path) -> Described:
         changes_left_out=max(0, len(changes) - CHANGES_LISTED),
         outline=msgspec.json.encode(outline_of(ontology)) if source.is_outlined else b"",
     )
+
+
+def say_unused(folder: Path) -> None:
+    """With a broker every node must see the same ontologies, and a folder is one node's: say so where it has files."""
+    if folder.is_dir() and any(path.is_file() for path in folder.iterdir()):
+        _LOG.warning("the files in %s are not used with a broker: put ontologies over the API", folder)

@@ -1,6 +1,6 @@
 -- Records on MS SQL Server 2016 and later, in the table of source document 003 under its own names. Times are UTC by the
 -- server's clock, read and written as microseconds since 1970. :skew moves the clock, for tests. A batch waits for a row
--- for {patience} milliseconds; that setting ends with the batch. Text is compared as bytes where it decides anything,
+-- for {lock_wait} milliseconds; that setting ends with the batch. Text is compared as bytes where it decides anything,
 -- because = ignores trailing blanks.
 
 -- name: schema_1
@@ -68,7 +68,7 @@ FROM [dbo].[IdempotencyKeys] AS k WHERE k.[Digest] = :digest
 -- name: claim
 -- purpose: take the record where that is allowed: one row with fence and attempt, else one with the record as it is
 SET NOCOUNT ON;
-SET LOCK_TIMEOUT {patience};
+SET LOCK_TIMEOUT {lock_wait};
 DECLARE @digest BINARY(32) = :digest, @tenant NVARCHAR(255) = :tenant, @scope NVARCHAR(255) = :scope,
         @key NVARCHAR(1024) = :key, @fingerprint NVARCHAR(MAX) = :fingerprint, @attempt_id NVARCHAR(255) = :attempt_id,
         @owner NVARCHAR(512) = :owner, @lease_for BIGINT = :lease_for, @retain_for BIGINT = :retain_for,
@@ -146,7 +146,7 @@ ELSE
 -- name: renew
 -- purpose: move the holder's lease on
 SET NOCOUNT ON;
-SET LOCK_TIMEOUT {patience};
+SET LOCK_TIMEOUT {lock_wait};
 DECLARE @digest BINARY(32) = :digest, @fence BIGINT = :fence, @attempt_id NVARCHAR(255) = :attempt_id, @lease_for BIGINT = :lease_for, @retain_for BIGINT = :retain_for;
 DECLARE @skew BIGINT = :skew;
 DECLARE @now DATETIME2(7) = DATEADD(MICROSECOND, CAST(@skew % 1000000 AS INT), DATEADD(SECOND, CAST(@skew / 1000000 % 86400 AS INT),
@@ -165,7 +165,7 @@ WHERE k.[Digest] = @digest AND k.[Fence] = @fence AND CAST(k.[AttemptId] AS VARB
 -- name: renew_many
 -- purpose: move many leases on; tells of those that were, and passes over records that another transaction holds
 SET NOCOUNT ON;
-SET LOCK_TIMEOUT {patience};
+SET LOCK_TIMEOUT {lock_wait};
 DECLARE @skew BIGINT = :skew;
 DECLARE @now DATETIME2(7) = DATEADD(MICROSECOND, CAST(@skew % 1000000 AS INT), DATEADD(SECOND, CAST(@skew / 1000000 % 86400 AS INT),
   DATEADD(DAY, CAST(@skew / 86400000000 AS INT), CAST(SYSUTCDATETIME() AS DATETIME2(6)))));
@@ -193,7 +193,7 @@ WHERE k.[Fence] = a.[Fence] AND CAST(k.[AttemptId] AS VARBINARY(MAX)) = CAST(a.[
 -- name: settle
 -- purpose: the holder hands in a result or a failure that is kept
 SET NOCOUNT ON;
-SET LOCK_TIMEOUT {patience};
+SET LOCK_TIMEOUT {lock_wait};
 DECLARE @digest BINARY(32) = :digest, @fence BIGINT = :fence, @attempt_id NVARCHAR(255) = :attempt_id, @retain_for BIGINT = :retain_for;
 DECLARE @skew BIGINT = :skew;
 DECLARE @now DATETIME2(7) = DATEADD(MICROSECOND, CAST(@skew % 1000000 AS INT), DATEADD(SECOND, CAST(@skew / 1000000 % 86400 AS INT),
@@ -224,7 +224,7 @@ WHERE k.[Digest] = @digest AND k.[Fence] = @fence AND CAST(k.[AttemptId] AS VARB
 -- name: release
 -- purpose: the holder gives the work back
 SET NOCOUNT ON;
-SET LOCK_TIMEOUT {patience};
+SET LOCK_TIMEOUT {lock_wait};
 DECLARE @digest BINARY(32) = :digest, @fence BIGINT = :fence, @attempt_id NVARCHAR(255) = :attempt_id;
 DECLARE @skew BIGINT = :skew;
 DECLARE @now DATETIME2(7) = DATEADD(MICROSECOND, CAST(@skew % 1000000 AS INT), DATEADD(SECOND, CAST(@skew / 1000000 % 86400 AS INT),
@@ -238,7 +238,7 @@ WHERE k.[Digest] = @digest AND k.[Fence] = @fence AND CAST(k.[AttemptId] AS VARB
 -- name: forget
 -- purpose: remove one record, whoever holds it
 SET NOCOUNT ON;
-SET LOCK_TIMEOUT {patience};
+SET LOCK_TIMEOUT {lock_wait};
 DECLARE @skew BIGINT = :skew;
 DECLARE @now DATETIME2(7) = DATEADD(MICROSECOND, CAST(@skew % 1000000 AS INT), DATEADD(SECOND, CAST(@skew / 1000000 % 86400 AS INT),
   DATEADD(DAY, CAST(@skew / 86400000000 AS INT), CAST(SYSUTCDATETIME() AS DATETIME2(6)))));

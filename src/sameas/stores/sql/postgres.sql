@@ -123,7 +123,7 @@ SELECT CASE WHEN r.expires_at > at.now
        WHEN current_setting('synchronous_commit') = 'off' AND set_config('synchronous_commit', 'on', true) IS NULL
        THEN NULL
        ELSE sameas_take_1(:digest, :tenant, :scope, :key, :fingerprint, :attempt_id, :owner, :lease_for, :retain_for,
-                          :route, :http_method, :tags, :audit_meta, :latch, :patience, CAST(:skew AS bigint)) END,
+                          :route, :http_method, :tags, :audit_meta, :latch, :lock_wait, CAST(:skew AS bigint)) END,
        r.fingerprint, r.state, r.fence, r.attempt, r.attempt_id, r.lease_until, r.created_at, r.expires_at,
        r.processing_completed_at, r.outcome, r.content_type, r.meta, r.owner, r.tags, r.route, r.http_method,
        CAST(r.audit_meta AS text), at.now

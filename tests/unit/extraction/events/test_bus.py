@@ -45,6 +45,23 @@ def test_numbers_are_gapless_from_one() -> None:
     assert [event.sequence_number for event in events] == list(range(1, 52))
 
 
+def test_several_events_at_once_are_as_one_by_one(tmp_path: Path) -> None:
+    bus = Bus("k", journal=FileJournal(tmp_path / "events.jsonl"))
+    heard = bus.subscribe()
+    assert bus.emit_all(EntityFound, []) == []
+    bus.emit_all(EntityFound, [{"entity": number, "confidence": 1.0} for number in range(5)])
+    discoveries(bus, 1)
+    bus.emit_all(EntityFound, [{"entity": number, "confidence": 0.5} for number in range(2)])
+    end(bus)
+    events = list(heard)
+    assert [event.sequence_number for event in events] == list(range(1, 10))
+    assert len({event.event_id for event in events}) == 9
+    assert [event.entity for event in of(EntityFound, events)] == [0, 1, 2, 3, 4, 0, 0, 1]  # type: ignore[attr-defined]
+    assert list(bus.subscribe()) == [*events]
+    with pytest.raises(RuntimeError, match="has ended"):
+        bus.emit_all(EntityFound, [{"entity": 1, "confidence": 1.0}])
+
+
 def test_a_late_subscriber_hears_the_run_from_its_beginning(tmp_path: Path) -> None:
     bus = Bus("k", journal=FileJournal(tmp_path / "events.jsonl"))
     discoveries(bus, 5)

@@ -9,7 +9,7 @@ import pytest
 from sameas.extraction.graph.model import Rejection
 from sameas.extraction.graph.rejections import Ledger
 from sameas.extraction.graph.scratch import Scratch, Seen
-from sameas.extraction.outputs import SpooledOutputs
+from sameas.extraction.outputs import OutputSpool
 from sameas.extraction.pipeline.spools import PairSpool
 
 FILES = Path("/proc/self/fd")
@@ -50,6 +50,10 @@ def test_a_thing_is_new_once() -> None:
     seen = Seen()
     things = [("a", 1), ("a", 2), ("a", 1), ("a1",), ("a", "1")]
     assert [seen.is_new(*thing) for thing in things] == [True, True, False, True, True]
+    many = [(number % 300,) for number in range(700)]
+    asked = [("a", 1), ("b",), ("b",), *many]
+    assert seen.new_of(asked) == [False, True, False, *[True] * 300, *[False] * 400]
+    assert seen.new_of([]) == []
 
 
 @pytest.mark.parametrize("in_memory", [0, 100, 1_000_000])
@@ -65,7 +69,7 @@ def test_pairs_put_in_any_order_come_back_by_their_index(in_memory: int) -> None
 
 @pytest.mark.parametrize("in_memory", [0, 1_000_000])
 def test_outputs_are_what_was_written(in_memory: int) -> None:
-    outputs, copied = SpooledOutputs(in_memory=in_memory), SpooledOutputs(in_memory=in_memory)
+    outputs, copied = OutputSpool(in_memory=in_memory), OutputSpool(in_memory=in_memory)
     data = bytes(range(256)) * 1000
     outputs.add("turtle").write(data)
     outputs.copy("turtle", copied.add("turtle"))
@@ -74,9 +78,9 @@ def test_outputs_are_what_was_written(in_memory: int) -> None:
 
 
 def test_looking_for_an_output_does_not_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    outputs = SpooledOutputs()
+    outputs = OutputSpool()
     outputs.add("turtle").write(b"x")
-    monkeypatch.setattr(SpooledOutputs, "__getitem__", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(OutputSpool, "__getitem__", lambda *_: pytest.fail("it was read"))
     assert "turtle" in outputs
 
 

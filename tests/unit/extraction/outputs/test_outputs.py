@@ -7,6 +7,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from typing import cast
+from xml.sax.saxutils import escape
 
 import pyoxigraph
 import pytest
@@ -18,7 +19,7 @@ from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Rela
 from sameas.extraction.outputs import FORMATS, OutputContext, OutputFormat, render
 from sameas.extraction.outputs.rdf import OWL, PREFIXES, RDF
 from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
-from sameas.extraction.text.document import Span
+from sameas.extraction.text.document import DocumentSource, Span
 from tests.unit.extraction.cypher import Token, tokenize
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -179,6 +180,21 @@ def test_json_is_the_graph_with_its_key() -> None:
     whole = json.loads(render(graph_of("Alice"), to="json", context=CONTEXT))
     assert whole["idempotencyKey"] == "sha256-abc"
     assert [entity["name"] for entity in whole["entities"]] == ["Alice", "Plain"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_names_all_names_of_a_document(format: OutputFormat) -> None:
+    names = ("first.txt", "second & <third>.txt", "fünfte.txt")
+    sources = tuple(DocumentSource(name=name, title=f"Title {number}") for number, name in enumerate(names))
+    context = OutputContext(key="sha256-abc", text_hash="ab", sources=sources)
+    written = render(graph_of("Alice"), to=format, context=context).decode()
+    if format == "graphml":
+        (data,) = [one for one in ET.fromstring(written).iter() if one.get("key") == "graph-sources"]
+        assert [one["name"] for one in json.loads(data.text or "")] == list(names)
+    for number, name in enumerate(names):
+        told = {"graphml": escape(name)}.get(format, name)
+        assert told in written, format
+        assert f"Title {number}" in written, format
 
 
 @pytest.mark.parametrize("format", FORMATS)

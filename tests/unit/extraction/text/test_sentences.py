@@ -1,8 +1,17 @@
 """Where sentences end, in several scripts."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sameas.extraction.text.chunking import Chunk, ChunkSettings, chunk_text, find_sentence, sentence_spans
+from sameas.extraction.text.chunking import (
+    Chunk,
+    ChunkSettings,
+    chunk_text,
+    find_sentence,
+    most_sentences,
+    sentence_spans,
+)
 
 
 def split(text: str) -> list[str]:
@@ -52,3 +61,14 @@ def test_useless_settings_are_refused() -> None:
 
 def test_an_empty_text_has_no_chunk() -> None:
     assert chunk_text("") == []
+
+
+@given(st.text(st.sampled_from('aB1 .!\n"”)。」-x?‼'), max_size=40), st.integers(0, 40), st.integers(1, 40))
+@settings(max_examples=1500, deadline=None)
+def test_a_glance_never_sees_fewer_sentences_than_there_are(text: str, start: int, length: int) -> None:
+    sentences = tuple(sentence_spans(text))
+    end = min(len(text), start + length)
+    if start >= end or not text[start].isalnum():
+        return
+    found = find_sentence(sentences, end - 1) - find_sentence(sentences, start) + 1
+    assert most_sentences(text, start, end) >= found

@@ -140,7 +140,7 @@ def test_a_result_that_cannot_be_stored_counts_as_a_store_error(drive_type, regi
             yield from ()
             raise StoreUnavailable
 
-    drive = drive_type(MetricsObserver(registry), backend=Down(), policy=Policy(patience=0))
+    drive = drive_type(MetricsObserver(registry), backend=Down(), policy=Policy(hand_in_for=0))
     with pytest.raises(OutcomeUnknown):
         drive.run(lambda ctx: "done", scope="charge", key="order-1")
     scrape = Scrape(registry)

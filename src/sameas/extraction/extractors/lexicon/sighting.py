@@ -70,7 +70,7 @@ class Sighting:
             (
                 entry.text,
                 KnownIndividual(
-                    entry.iri, _specific(index.individuals[entry.iri].types, index), entry.text[:1].isupper()
+                    entry.iri, index.narrowest(index.individuals[entry.iri].types), entry.text[:1].isupper()
                 ),
             )
             for entry in entries
@@ -225,17 +225,6 @@ def _beside_cues(text: str, cues: Sequence[Match[Cue]]) -> Iterator[Mention]:
 
 def _is_part(sign: str) -> bool:
     return is_unspaced(sign) and sign not in _STOPS
-
-
-def _specific(types: tuple[str, ...], index: OntologyIndex) -> tuple[str, ...]:
-    """The classes that have no other of them below."""
-    return tuple(
-        iri
-        for iri in types
-        if not any(
-            other != iri and index.is_subclass(other, iri) and not index.is_subclass(iri, other) for other in types
-        )
-    )
 
 
 def _plural(label: str) -> str:

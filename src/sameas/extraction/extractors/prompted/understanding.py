@@ -1,6 +1,6 @@
 """What the replies of a model say of a chunk: agreed on, placed in the text, and asserted by its words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sameas.extraction.extractors.prompted.assertion import Assertions
@@ -42,32 +42,14 @@ class Understanding:
         self, chunk: Chunk, menu: Menu, things: Sequence[Thing], replies: Sequence[RelationReply]
     ) -> tuple[tuple[Claim, ...], tuple[Rejection, ...]]:
         """The facts between things that the answers agree on and the text asserts, with places; and the others."""
-        facts = self._agree(
-            [
-                [
-                    SampledItem((one.subject, menu.property_at(one.property), one.object), percent(one))
-                    for one in reply.relations
-                ]
-                for reply in replies
-                for percent in (percent_of(reply.relations),)
-            ]
-        )
+        facts = self._agree([_stated(reply.relations, menu) for reply in replies])
         mentions = [place for thing in things for place in thing.places]
         return self._assertions.check(chunk, self._reader.claims(chunk, things, facts), mentions)
 
     def joint(self, chunk: Chunk, menu: Menu, replies: Sequence[JointReply]) -> tuple[Read, tuple[Claim, ...]]:
         """The names and the facts of answers that give both, as far as the text asserts them."""
         names = self._agree([_typed(reply.entities, menu) for reply in replies])
-        facts = self._agree(
-            [
-                [
-                    SampledItem((_plain(one.subject), menu.property_at(one.property), _plain(one.object)), percent(one))
-                    for one in reply.relations
-                ]
-                for reply in replies
-                for percent in (percent_of(reply.relations),)
-            ]
-        )
+        facts = self._agree([_stated(reply.relations, menu, end=_plain) for reply in replies])
         read, claims = self._reader.joint(chunk, names, facts)
         kept, refused = self._assertions.check(chunk, claims, read.mentions)
         return Read(read.mentions, (*read.rejected, *refused)), kept
@@ -79,6 +61,16 @@ class Understanding:
 def _typed(entities: Sequence[NamedEntity], menu: Menu) -> list[SampledItem[tuple[str, str]]]:
     percent = percent_of(entities)
     return [SampledItem((_plain(one.name), menu.class_at(one.type)), percent(one)) for one in entities]
+
+
+def _stated(
+    relations: Sequence[Any], menu: Menu, *, end: Callable[[Any], Any] = lambda end: end
+) -> list[SampledItem[Any]]:
+    percent = percent_of(relations)
+    return [
+        SampledItem((end(one.subject), menu.property_at(one.property), end(one.object)), percent(one))
+        for one in relations
+    ]
 
 
 def _plain(text: str) -> str:

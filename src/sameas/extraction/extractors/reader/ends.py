@@ -21,7 +21,7 @@ from sameas.extraction.text.chunking import Chunk, find_sentence
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.lexicon import name_of
 from sameas.ontology.model import Constraint
-from sameas.ontology.vocabulary import THING, TOP, XSD
+from sameas.ontology.vocabulary import THING, XSD
 
 BOOLEAN = XSD + "boolean"
 _PRONOUNS = frozenset(
@@ -111,19 +111,8 @@ class ReadEnds:
         """The end with the classes of what is known of its name too, or None where nothing can be both."""
         if known is None or end.kind == "literal" or end.individual:
             return end
-        index = self._index
-        if any(index.are_disjoint(one, other) for one in known.types for other in end.types):
-            return None
-        types = tuple(dict.fromkeys((*known.types, *end.types)))
-        types = tuple(iri for iri in types if iri not in TOP) or types
-        kept = tuple(
-            iri
-            for iri in types
-            if not any(
-                other != iri and index.is_subclass(other, iri) and not index.is_subclass(iri, other) for other in types
-            )
-        )
-        return msgspec.structs.replace(end, types=kept)
+        types = self._index.classes_of_both(known.types, end.types)
+        return None if types is None else msgspec.structs.replace(end, types=types)
 
     def guessed(self, end: Mention, place: Place) -> Mention:
         """A thing that no fact gives a class has the likeliest."""

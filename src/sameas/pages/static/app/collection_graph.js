@@ -26,7 +26,7 @@ function GraphPage({ params, query: now }) {
   const loaded = useCollection(id);
   const source = useMemo(() => sourceOf(id), [id]);
   return html`<div class="page graph-page stack"><${Head} id=${id} loaded=${loaded} current="graph" />
-    ${loaded.collection && html`<${GraphExplorer} source=${source} terms=${loaded.terms} total=${loaded.collection.entities} query=${now} />`}
+    ${loaded.collection?.documents > 0 && html`<${GraphExplorer} source=${source} terms=${loaded.terms} total=${loaded.collection.entities} query=${now} />`}
   </div>`;
 }
 

@@ -2,7 +2,7 @@
 // and relations with their sentences.
 import { html, useEffect, useRef, useState } from "./html.js";
 import { download, get, query } from "./api.js";
-import { Badge, Dialog, Failure, Formats, Loading, complain, number, plural, showCurrent, useAsked, useTitle } from "./components.js";
+import { Badge, Dialog, Empty, Failure, Formats, Loading, complain, number, plural, showCurrent, useAsked, useTitle } from "./components.js";
 import { href } from "./router.js";
 import { Evidence, Terms, value } from "./statements.js";
 
@@ -53,7 +53,9 @@ export function Head({ id, loaded, current, title = "", children }) {
       <p>${plural(collection.documents, "document")}, ${plural(collection.entities, "entity", "entities")}, ${plural(collection.claims, "relation")} read from them</p></div>
       <div class="row">${children}<button type="button" onClick=${() => setDownloads(true)}>Download</button></div></div>
     ${downloads && html`<${Downloads} id=${id} name=${collection.name} onClose=${() => setDownloads(false)} />`}
-    <nav class="ways" ref=${ways} aria-label="This collection">${WAYS.map(([path, label]) => html`<a key=${path} href=${href(path ? place(id, path) : place(id))} aria-current=${current === path ? "page" : undefined}>${label}</a>`)}</nav>`;
+    <nav class="ways" ref=${ways} aria-label="This collection">${WAYS.map(([path, label]) => html`<a key=${path} href=${href(path ? place(id, path) : place(id))} aria-current=${current === path ? "page" : undefined}>${label}</a>`)}</nav>
+    ${current !== "" && collection.documents === 0 && html`<${Empty} title="No document yet" action=${html`<a class="button primary" href=${href(place(id))}>Add documents</a>`}>
+      This page shows what documents say: it fills while they are read.<//>`}`;
 }
 
 export const EntityLink = ({ id, entity, terms }) => html`<a class="entity-link" href=${href(place(id, "entities", entity.id))}>

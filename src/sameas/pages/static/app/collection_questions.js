@@ -1,12 +1,12 @@
 // Questions to a collection: SPARQL with its answer as a table or a graph, and a question in words with cited answers.
 import { html, useMemo, useState } from "./html.js";
 import { ask, post, save } from "./api.js";
-import { duration, Empty, Failure, Field, Loading, Notice, number, plural, Table, Tabs } from "./components.js";
+import { complain, duration, Empty, Failure, Field, Loading, Notice, number, plural, Table, Tabs } from "./components.js";
 import { base, Head, place, useCollection } from "./collection_parts.js";
 import { GraphPane } from "./graph_pane.js";
-import { addPage, href, refine } from "./router.js";
+import { addPage, go, href, refine } from "./router.js";
 import { session } from "./store.js";
-import { graphOf, readTriples, SparqlEditor, termsOf } from "./sparql.js";
+import { graphOf, prefixesOf, readTriples, SparqlEditor, termsOf, written } from "./sparql.js";
 
 const RDFS = "http://www.w3.org/2000/01/rdf-schema#";
 const SHOWN = 500;
@@ -37,11 +37,36 @@ async function answer(id, text) {
 // The id of a thing, from its IRI; documents have one under the same base.
 const idOf = (collection, iri) => (iri.startsWith(collection.base) && !iri.startsWith(`${collection.base}document-`) ? iri.slice(collection.base.length) : null);
 
-function Cell({ id, collection, term, terms }) {
+// How many entities are asked for their names at once.
+const NAMED_AT_ONCE = 200;
+
+// The names and classes of the entities in some rows, by their IRIs: { name, types }.
+async function thingsOf(collection, id, rows) {
+  const iris = [...new Set(rows.flat().filter((term) => term?.type === "uri" && idOf(collection, term.value)).map((term) => term.value))];
+  const parts = Array.from({ length: Math.ceil(iris.length / NAMED_AT_ONCE) }, (_, at) => iris.slice(at * NAMED_AT_ONCE, (at + 1) * NAMED_AT_ONCE));
+  const things = new Map();
+  for (const part of parts) {
+    const { names, rows: found } = await answer(id, `SELECT ?thing ?name ?class { VALUES ?thing { ${part.map((iri) => `<${iri}>`).join(" ")} } ?thing <${RDFS}label> ?name . OPTIONAL { ?thing a ?class } }`);
+    const [thing, name, type] = ["thing", "name", "class"].map((one) => names.indexOf(one));
+    for (const row of found) {
+      const known = things.get(row[thing].value) ?? { name: row[name].value, types: [] };
+      things.set(row[thing].value, row[type] ? { ...known, types: [...known.types, row[type].value] } : known);
+    }
+  }
+  return things;
+}
+
+// An IRI in words: the name of an entity, the label of a term of the ontology, a prefixed name, or the whole.
+function reader(collection, terms, found) {
+  const prefixes = prefixesOf(found.text);
+  return (iri) => found.things.get(iri)?.name ?? (terms.knows(iri) ? terms.label(iri) : written(iri, prefixes));
+}
+
+function Cell({ id, collection, term, read }) {
   if (!term) return "";
   if (term.type === "uri") {
     const entity = idOf(collection, term.value);
-    return entity ? html`<a href=${href(place(id, "entities", entity))} title=${term.value}>${entity.replace(/-[0-9a-f]{16}$/, "")}</a>` : html`<span title=${term.value}>${terms.label(term.value)}</span>`;
+    return entity ? html`<a href=${href(place(id, "entities", entity))} title=${term.value}><bdi>${read(term.value)}</bdi></a>` : html`<span class="iri" title=${term.value}>${read(term.value)}</span>`;
   }
   return html`<bdi>${term.value}</bdi>${term["xml:lang"] && html` <span class="muted small">${term["xml:lang"]}</span>`}`;
 }
@@ -51,17 +76,21 @@ const csv = ({ names, rows }) => [names, ...rows.map((row) => row.map((term) => 
 
 function Results({ id, collection, terms, found }) {
   const [shape, setShape] = useState(found.isGraph ? "graph" : "table");
-  const name = (iri) => idOf(collection, iri)?.replace(/-[0-9a-f]{16}$/, "").replaceAll("-", " ") ?? terms.label(iri);
-  const drawn = useMemo(() => graphOf(found.rows.slice(0, SHOWN), name), [found]);
-  const model = { byId: drawn.byId, hue: () => 0, label: (iri) => (iri ? terms.label(iri) : ""), objectName: (relation) => relation.value?.value ?? "" };
+  const read = useMemo(() => reader(collection, terms, found), [found]);
+  const drawn = useMemo(() => graphOf(found.rows.slice(0, SHOWN), (iri) => ({ name: read(iri), types: found.things.get(iri)?.types ?? [] })), [found]);
+  const model = { byId: drawn.byId, hue: (entity) => terms.hue(entity), label: (iri) => (iri ? read(iri) : ""), objectName: (relation) => relation.value?.value ?? "" };
+  const open = (entity) => {
+    const known = idOf(collection, entity.id);
+    if (known) go(place(id, "entities", known));
+  };
   if (found.yes !== undefined) return html`<${Notice} kind=${found.yes ? "good" : "info"} title=${found.yes ? "Yes" : "No"}>in ${duration(found.ms)}<//>`;
-  const columns = found.names.map((name, index) => ({ label: name, render: (row) => html`<${Cell} id=${id} collection=${collection} term=${row[index]} terms=${terms} />` }));
+  const columns = found.names.map((name, index) => ({ label: name, render: (row) => html`<${Cell} id=${id} collection=${collection} term=${row[index]} read=${read} />` }));
   return html`<section class="stack" aria-label="Answer"><div class="row spread"><p class="muted" role="status">${plural(found.rows.length, "row")} in ${duration(found.ms)}</p>
       <button type="button" class="small" onClick=${() => save(csv(found), "answer.csv", "text/csv")}>Download CSV</button></div>
     <${Tabs} label="Answer as" name="answer" tabs=${[{ id: "table", label: "Table" }, { id: "graph", label: "Graph", count: drawn.entities.length }]} current=${shape} onChange=${setShape}>
       ${shape === "table" ? html`<${Table} caption="Rows" columns=${columns} rows=${found.rows.slice(0, SHOWN)} empty="No row fits." />
           ${found.rows.length > SHOWN && html`<p class="muted">The first ${number(SHOWN)} are shown; the download has all.</p>`}`
-        : drawn.entities.length ? html`<div class="graph-canvas card answer"><${GraphPane} model=${model} shown=${drawn} hot=${NONE} hotRelation=${null} onEntity=${() => {}} onRelation=${() => {}} /></div>`
+        : drawn.entities.length ? html`<div class="graph-canvas card answer"><${GraphPane} model=${model} shown=${drawn} hot=${NONE} hotRelation=${null} onEntity=${open} onRelation=${() => {}} /></div>`
         : html`<${Empty}>The answer has no entities to draw: select some beside their values.<//>`}
     <//></section>`;
 }
@@ -82,7 +111,12 @@ function Sparql({ id, loaded, given }) {
     setState({ found: null, error: null, busy: true });
     refine({ query: text === start.text ? "" : text });
     try {
-      setState({ found: await answer(id, text), error: null, busy: false });
+      const found = await answer(id, text);
+      const things = await thingsOf(loaded.collection, id, found.rows.slice(0, SHOWN)).catch((refusal) => {
+        complain(refusal);
+        return new Map();
+      });
+      setState({ found: { ...found, text, things }, error: null, busy: false });
     } catch (error) {
       setState({ found: null, error, busy: false });
     }

@@ -90,7 +90,7 @@ function Pairs({ params }) {
   const again = () => { setTurn((now) => now + 1); loaded.reload(); };
   const mayDecide = loaded.collection && may(loaded.collection, "curator");
   return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="pairs" />
-    ${loaded.terms && html`
+    ${loaded.collection?.documents > 0 && html`
       <p class="muted">Pairs that may be one entity, the likeliest first. A decision holds through every later change and can be undone.</p>
       ${pages.loading && !pages.rows.length && html`<${Loading} />`}
       ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No doubtful pairs">Every two entities are clearly the same or clearly different.<//>`}
@@ -116,7 +116,7 @@ function Contradictions({ params }) {
     return { rows: page.contradictions, next: page.next ?? null };
   }, [id]);
   return html`<div class="page stack"><${Head} id=${id} loaded=${loaded} current="contradictions" />
-    ${loaded.terms && html`<p class="muted">What cannot all be true, with every side and its sentences. Nothing is resolved silently.</p>
+    ${loaded.collection?.documents > 0 && html`<p class="muted">What cannot all be true, with every side and its sentences. Nothing is resolved silently.</p>
       ${pages.loading && !pages.rows.length && html`<${Loading} />`}
       ${!pages.loading && !pages.error && !pages.rows.length && html`<${Empty} title="No contradictions">The documents agree with each other and with the ontology.<//>`}
       ${pages.rows.map((one, index) => html`<${Contradiction} key=${index} id=${id} one=${one} terms=${loaded.terms} />`)}

@@ -97,7 +97,9 @@ function Compare({ query }) {
       <${Side} label="Right" name="right" runs=${list} query=${query} other=${left.data?.run} /></div>
     <${Failure} error=${runs.error ?? left.error ?? right.error} />
     ${isLoading && query.left && query.right && html`<${Loading} what="Comparing" />`}
-    ${!parts && !isLoading && html`<${Empty} title=${query.left || query.right ? "Choose the other run" : "Choose two runs"}>
+    ${!parts && !isLoading && runs.data && list.length < 2 && html`<${Empty} title="Two runs are needed" action=${html`<a class="button primary" href="#/">To Studio</a>`}>
+      Extract one text twice: with another model, another extractor or another version of the ontology.<//>`}
+    ${!parts && !isLoading && list.length > 1 && html`<${Empty} title=${query.left || query.right ? "Choose the other run" : "Choose two runs"}>
       Here you will see what only one of them has. Compare a run as found with the same run as reviewed to see what reviewers changed.<//>`}
     ${parts && html`<${Result} parts=${parts} isSameText=${left.data.run.textHash === right.data.run.textHash} query=${query} />`}
   </div>`;

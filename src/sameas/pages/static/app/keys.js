@@ -102,7 +102,7 @@ function Keys({ query: now }) {
     <${Find} />
     <${Filters} now=${now} />
     ${pages.loading && !pages.rows.length ? html`<${Loading} />` : !pages.error && html`<${Table} caption="Records" columns=${RECORDS} rows=${pages.rows} rowKey=${(one) => one.id}
-      empty=${Object.values(filter).some(Boolean) ? "No record fits these filters." : "No record yet."} />`}
+      empty=${Object.values(filter).some(Boolean) ? "No record fits these filters." : "No record yet. Every run makes one, and every request with an Idempotency-Key."} />`}
     <${More} pages=${pages} />
   </div>`;
 }

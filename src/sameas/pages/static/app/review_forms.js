@@ -1,6 +1,7 @@
 // The forms of a reviewer: a relation to be added or corrected, an entity to be given another class, merged or split.
 import { html, useMemo, useState } from "./html.js";
 import { Dialog, Failure, Field, toggled } from "./components.js";
+import { select } from "./workspace.js";
 
 const XSD = "http://www.w3.org/2001/XMLSchema#";
 const sorted = (model, iris) => [...iris].sort((one, other) => model.label(one).localeCompare(model.label(other)));
@@ -126,10 +127,11 @@ const likeness = (one, other) => {
 export function MergeForm({ model, entity, onClose, decide }) {
   const [other, setOther] = useState("");
   const likest = useMemo(
-    () => model.entities.filter((one) => one !== entity).sort((one, two) => likeness(entity, two) - likeness(entity, one)).slice(0, MOST),
+    () => model.entities.filter((one) => one !== entity).map((one) => [likeness(entity, one), one]).sort(([one], [other]) => other - one).slice(0, MOST).map(([, one]) => one),
     [model, entity],
   );
-  const send = () => decide({ action: "merge", entity: refOf(entity), into: refOf(model.byId.get(other)) });
+  // What is left to look at is the one that stays.
+  const send = () => decide({ action: "merge", entity: refOf(entity), into: refOf(model.byId.get(other)) }, () => select("entity", other));
   return html`<${Form} title="Merge" submit="Merge them" onClose=${onClose} onSubmit=${send}>
     <p><bdi>${entity.name}</bdi> is the same as</p>
     <${Field} label="The entity that stays"><select required value=${other} onChange=${(event) => setOther(event.target.value)}>

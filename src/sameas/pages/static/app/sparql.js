@@ -65,6 +65,23 @@ export function SparqlEditor({ value, onChange, onRun, terms, label }) {
         <span>${one.label}</span><span class="muted small">${one.kind}</span><code>${one.written}</code></li>`)}</ul></div>`;
 }
 
+const KNOWN = {
+  rdf: "http://www.w3.org/1999/02/22-rdf-syntax-ns#", rdfs: "http://www.w3.org/2000/01/rdf-schema#", owl: "http://www.w3.org/2002/07/owl#",
+  xsd: "http://www.w3.org/2001/XMLSchema#", skos: "http://www.w3.org/2004/02/skos/core#", prov: "http://www.w3.org/ns/prov#",
+};
+
+// The prefixes of a query, and those that everybody writes.
+export function prefixesOf(text) {
+  const found = [...text.matchAll(/^\s*prefix\s+([\w.-]*):\s*<([^>\s]*)>/gim)].map(([, name, iri]) => [name, iri]);
+  return [...found, ...Object.entries(KNOWN)].filter(([, iri]) => iri);
+}
+
+// An IRI with a prefix where there is one, else the whole of it: its end alone may mean anything.
+export function written(iri, prefixes) {
+  const [name, start] = prefixes.find(([, one]) => iri.startsWith(one) && /^[\w-]+$/.test(iri.slice(one.length))) ?? [];
+  return start === undefined ? iri : `${name}:${iri.slice(start.length)}`;
+}
+
 // Answers of SPARQL as plain data: rows of terms, or triples; and either of them as a graph.
 const TERM = /^(?:<([^>]*)>|(_:\S+)|"((?:[^"\\]|\\.)*)"(?:\^\^<([^>]*)>|@([\w-]+))?)\s*/;
 const ESCAPES = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
@@ -104,11 +121,11 @@ function linksOf(row) {
   return links;
 }
 
-// What a graph pane draws of rows of terms; `name` writes an IRI for people.
-export function graphOf(rows, name) {
+// What a graph pane draws of rows of terms; `describe` gives the name and the classes of an IRI.
+export function graphOf(rows, describe) {
   const entities = new Map(), relations = [];
   const thing = (term) => {
-    if (!entities.has(term.value)) entities.set(term.value, { id: term.value, name: name(term.value), types: [] });
+    if (!entities.has(term.value)) entities.set(term.value, { id: term.value, ...describe(term.value) });
     return term.value;
   };
   for (const row of rows) {

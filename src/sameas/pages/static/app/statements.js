@@ -12,6 +12,10 @@ export class Terms {
     this.hues = new Map();
   }
 
+  knows(iri) {
+    return this.labels.has(iri);
+  }
+
   label(iri) {
     if (iri.startsWith(XSD)) return iri.slice(XSD.length);
     return this.labels.get(iri) ?? localName(iri);

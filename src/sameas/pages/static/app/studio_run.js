@@ -40,7 +40,8 @@ function Progress({ run, live, onCancel }) {
   const noteOf = (stage) => stage?.state === "done" ? duration(stage.ms) : stage?.total ? `${stage.done} of ${stage.total}` : "";
   return html`<section class="card progress" aria-label="Progress">
     <div class="row spread"><strong class="capital">${progress.stage ? progress.stage.replaceAll("_", " ") : run.status === "pending" ? "waiting for its turn" : "starting"}</strong>
-      <span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${known}</span></div>
+      <div class="row"><span class="muted" role="status">${plural(progress.entities.size, "entity", "entities")}, ${plural(progress.relations.size, "relation")} so far${known}</span>
+        <button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div></div>
     <div class="meter" role="progressbar" aria-label="Progress of the run" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent}><span style=${{ inlineSize: `${percent}%` }}></span></div>
     <ol class="stages">${STAGES.map((stage) => {
       const now = progress.stages[stage];
@@ -48,7 +49,6 @@ function Progress({ run, live, onCancel }) {
     })}</ol>
     ${currentNotices(progress).map((one) => html`<${Notice} key=${one.about} kind=${one.kind}>${one.text}<//>`)}
     ${connection === "waiting" && html`<${Notice} kind="warn">Connection lost; reconnecting. Nothing of the run is lost.<//>`}
-    <div class="row"><button type="button" class="danger small" onClick=${onCancel}>Cancel the run</button></div>
   </section>`;
 }
 
@@ -56,7 +56,7 @@ function RunHead({ run, model, isLive, version, onDownload, onShare, review }) {
   const about = [run.extractor?.name, run.ontologyNames?.[0], run.durationMs && duration(run.durationMs)].filter(Boolean).join(" · ");
   return html`<header class="run-head">
     <div class="run-title"><h1><bdi>${run.document || "Graph of a text"}</bdi></h1>
-      <p class="row"><${Status} status=${run.status} />${run.outcome && run.outcome !== "COMPLETE" && html`<${Badge} kind="warn">${run.outcome.toLowerCase()}<//>`}
+      <p class="row"><${Status} status=${run.status} />${run.outcome && run.outcome !== "COMPLETE" && html`<${Badge} kind="warn">${run.outcome.toLowerCase().replaceAll("_", " ")}<//>`}
         <span class="muted">${about}</span><${Key} value=${run.idempotencyKey} /></p></div>
     ${!isLive && html`<div class="row">
       ${(review.count > 0 || version === "found") && html`<select aria-label="Version" value=${version} onChange=${(event) => refine({ version: event.target.value, s: "" })}>

@@ -96,18 +96,34 @@ function Recent() {
   return html`<section class="stack recent"><h2>Recent runs</h2><${Table} caption="Recent runs" columns=${columns} rows=${data.runs} rowKey=${(run) => run.idempotencyKey} /></section>`;
 }
 
-const PLACEHOLDER = `Paste or type a text, or drop a text, PDF, DOCX or HTML file here.
+const PLACEHOLDER = "Paste or type a text, or drop a text, PDF, DOCX or HTML file here.";
 
-New here? “Try the example” brings a story and an ontology of companies and their people.`;
+// A sentence and the graph that it becomes: what this is about, before a word is read.
+const Picture = () => html`<div class="picture card" role="img" aria-label="A sentence with its entities marked, and the graph that it becomes">
+  <p class="reading"><mark class="hue-0">Hélène Aubert</mark> founded <mark class="hue-2">Nordlicht Speicher</mark> in <mark class="hue-1">Bremen</mark>.</p>
+  <svg viewBox="0 0 440 132" aria-hidden="true">
+    <g class="picture-line"><path d="M212 62 82 36" /><path d="m82 36 10-2.2-2 6.4z" class="tip" /><path d="M224 62 358 88" /><path d="m354 87-9.4 2 1.2-6.3z" class="tip" /></g>
+    <g class="picture-said"><text x="156" y="38">founder</text><text x="306" y="62">headquarters</text></g>
+    <circle class="hue-0" cx="72" cy="34" r="10" /><circle class="hue-2" cx="218" cy="62" r="14" /><circle class="hue-1" cx="366" cy="90" r="10" />
+    <g class="picture-name"><text x="72" y="62">Hélène Aubert</text><text x="218" y="96">Nordlicht Speicher</text><text x="366" y="118">Bremen</text></g>
+  </svg></div>`;
+
+function Hero({ isNew, onExample }) {
+  return html`<div class="hero"><div><h1>Turn a text into a graph</h1>
+      <p class="lead">Every entity and every relation is tied to the words that say it, and nothing gets in that your ontology does not allow.</p>
+      <ol class="steps"><li><strong>Text</strong> Paste it, or drop a file.</li><li><strong>Ontology</strong> The classes and properties that may be found.</li><li><strong>Graph</strong> Read it beside the text, correct it, download it.</li></ol>
+      <p class="row"><button type="button" class=${isNew ? "primary" : ""} onClick=${onExample}>Try the example</button>
+        <span class="muted small">A story of a battery maker, with an ontology of companies and their people.</span></p></div>
+    <${Picture} /></div>`;
+}
 
 // A text: pasted, typed, from a file, or the example.
-function Source({ now, onFiles, onExample }) {
+function Source({ now, onFiles }) {
   return html`<${DropZone} label="The document" onFiles=${onFiles}><div class="card stack">
     <div class="row spread"><label class="label" for="source">Text</label>
       <div class="row">${now.text && html`<button type="button" class="small quiet" onClick=${() => change({ text: "", name: "" })}>Clear</button>`}
-        <button type="button" class=${now.text ? "small" : "small primary"} onClick=${onExample}>Try the example</button>
         <${FileButton} label="Open a file" accept=".txt,.md,.html,.htm,.pdf,.docx" onFiles=${onFiles} /></div></div>
-    <textarea id="source" rows="14" dir="auto" placeholder=${PLACEHOLDER} value=${now.text} onInput=${(event) => change({ text: event.target.value })}></textarea>
+    <textarea id="source" rows="12" dir="auto" placeholder=${PLACEHOLDER} value=${now.text} onInput=${(event) => change({ text: event.target.value })}></textarea>
     <${Field} label="Name of the document" hint="Reviewers’ decisions are kept under this name and carry over to its next run."><input value=${now.name} maxlength="300" placeholder="report.txt" onInput=${(event) => change({ name: event.target.value })} /><//>
   </div><//>`;
 }
@@ -206,10 +222,9 @@ function Start({ query: address }) {
     });
   };
   return html`<div class="page">
-    <div class="hero"><h1>Turn a text into a graph</h1>
-      <p class="muted">Every entity and every relation is tied to the words that say it, and nothing gets in that your ontology does not allow.</p></div>
+    <${Hero} isNew=${!now.text} onExample=${example} />
     <form class="start" onSubmit=${start}>
-      <${Source} now=${now} onFiles=${take} onExample=${example} />
+      <${Source} now=${now} onFiles=${take} />
       <${DropZone} label="How to extract" onFiles=${take}><div class="card stack">
         <${OntologyChoice} now=${now} list=${list} onFiles=${take} />
         <${ExtractorChoice} now=${now} />

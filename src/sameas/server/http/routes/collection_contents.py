@@ -14,6 +14,7 @@ import msgspec
 from starlette.types import ASGIApp
 
 from sameas.collections import Collection
+from sameas.collections.contradictions import contradictions
 from sameas.collections.model import Change, Decision, EntityInfo, EntityPage, Statement
 from sameas.collections.views import Neighbourhood, Reader, around
 from sameas.ontology.outline import ClassOutline, Outline, outline_of
@@ -161,9 +162,7 @@ async def list_pairs(asked: Asked) -> ASGIApp:
 
 async def list_contradictions(asked: Asked) -> ASGIApp:
     query = query_of(asked.request, "limit", "after")
-    page = _numbered(
-        query, Reader.contradictions, lambda found, more: ContradictionPage(contradictions=found, next=more)
-    )
+    page = _numbered(query, contradictions, lambda found, more: ContradictionPage(contradictions=found, next=more))
     return json_reply(await read(asked, page))
 
 

@@ -205,6 +205,9 @@ class Extract:
 
     async def _wait(self, caller: Caller, prepared: Prepared, prefers: str) -> Done | None:
         """The result; None where the client does not want to wait, or not any longer."""
+        runner = self._service.runner
+        if "respond-async" in prefers and _WAIT.search(prefers) is None and runner.can_submit(prepared):
+            return await self._service.do(runner.submit(prepared, caller.audit, priority=_priority(prefers)))
         accepted = _Signal()
         extracting = self._service.runner.extract(
             prepared, caller.audit, accepted=accepted.set, priority=_priority(prefers)

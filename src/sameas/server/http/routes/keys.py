@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from sameas.extraction.runs.metadata import instant
+from sameas.once.pruning import next_caller
 from sameas.once.record import NEVER, Accepted, Lease, Record, State, client_key
 from sameas.once.store import Page, Query, cursor
 from sameas.server.http import examples
@@ -229,7 +230,7 @@ def _entry(record: Record, *, explained: bool = False) -> KeyEntry:
         method=record.about.method,
         fingerprint=record.fingerprint.partition(" ")[0],
         audit=record.about.audit,
-        next_caller=next_caller(record) if explained else "",
+        next_caller=next_caller(record, _time) if explained else "",
         words=describe_record(record, now=time.time()) if explained else (),
     )
 
@@ -354,17 +355,6 @@ def describe_record(record: Record, *, now: float) -> tuple[str, ...]:
     return (*_what(record), *_state(record, now), _next(record, now), *_other_request(record))
 
 
-def next_caller(record: Record) -> str:
-    """What the same request would get, in half a sentence."""
-    match record.state:
-        case State.DONE:
-            return "gets this result again, nothing is run"
-        case State.FAILED:
-            return "gets this failure again until it expires"
-        case State.HELD:
-            return f"waits for the holder, and takes over when its lease ends at {_time(record.lease_until)}"
-
-
 def _what(record: Record) -> Iterator[str]:
     about, identity = record.about, record.identity
     own = client_key(identity.key)
@@ -403,7 +393,7 @@ def _next(record: Record, now: float) -> str:
         case State.HELD if record.lease_until / 1e6 <= now:
             return f"The same request now takes over at once, as the {_ordinal(record.attempt + 1)} attempt."
         case _:
-            return f"The same request now {next_caller(record)}."
+            return f"The same request now {next_caller(record, _time)}."
 
 
 def _other_request(record: Record) -> Iterator[str]:

@@ -167,9 +167,8 @@ class Rpc:
     async def _cancel(self, payload: Any) -> AsyncIterator[bytes]:
         service, space = self._service, self._caller.space
         key = _run_key(payload.get("idempotencyKey") if isinstance(payload, dict) else None)
-        outcome: str = await service.do(service.runner.cancel(space, key))
+        outcome: str = await service.cancel(space, key)
         if outcome == "elsewhere":
-            await service.do(service.publish("cancel-run", tenant=space, key=key))
             outcome = "requested"
         yield b'"result","result":%s}' % _encode({"idempotencyKey": key, "outcome": outcome})
 

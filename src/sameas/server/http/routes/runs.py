@@ -136,7 +136,7 @@ async def get_events(asked: Asked) -> ASGIApp:
     named = asked.request.headers.get("last-event-id") or query.get("after")
     after = whole_number(named, name="after, or Last-Event-ID,", default=0)
     key, known = await _listenable(asked, asked.request.path_params["key"])
-    if known is not None and not known.is_under_way and not asked.service.runner.is_running(asked.caller.space, key):
+    if known is not None and not known.is_under_way and not await _is_to_go_on(asked, key):
         total = await asyncio.to_thread(_length, asked, key)
         if 0 < total <= after:
             # By the standard of server-sent events: there is nothing more, do not come back.
@@ -155,9 +155,8 @@ async def cancel_run(asked: Asked) -> ASGIApp:
     query_of(asked.request)
     service, space = asked.service, asked.caller.space
     key, _ = await _listenable(asked, asked.request.path_params["key"])
-    outcome = await service.do(service.runner.cancel(space, key))
+    outcome = await service.cancel(space, key)
     if outcome == "elsewhere":
-        await service.do(service.publish("cancel-run", tenant=space, key=key))
         return json_reply(CancelAnswer(idempotency_key=key, outcome="requested"), status=202)
     return json_reply(CancelAnswer(idempotency_key=key, outcome=outcome))
 
@@ -210,10 +209,16 @@ async def _listenable(asked: Asked, typed: str) -> tuple[str, RunMetadata | None
         metadata = await asyncio.to_thread(service.runs(space).at(typed).peek)
         if metadata is not None:
             return typed, metadata
-        if service.runner.is_running(space, typed) or await asyncio.to_thread(service.pending_runs.has, space, typed):
+        if await _is_to_go_on(asked, typed):
             return typed, None
     run = await find_run(asked)
     return run.key, run.metadata
+
+
+async def _is_to_go_on(asked: Asked, key: str) -> bool:
+    """Whether a run is worked on here, or was asked for again and waits."""
+    service, space = asked.service, asked.caller.space
+    return service.runner.is_running(space, key) or await asyncio.to_thread(service.pending_runs.has, space, key)
 
 
 def _check(key: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sameas.once.appended_lines import AppendedLines
+from sameas.once.line_log import LineLog
 from tests.servers.full_disk import files_end_at
 
 # Many pages, so that a kill ends a write in the middle often enough.
@@ -16,8 +16,8 @@ _FILLING = "x" * 400_000
 
 WRITER = """
 import json, os, sys
-from sameas.once.appended_lines import AppendedLines
-lines = AppendedLines(sys.argv[1])
+from sameas.once.line_log import LineLog
+lines = LineLog(sys.argv[1])
 for number in range(1_000_000):
     lines.append(json.dumps([os.getpid(), number, "x" * 400_000]).encode())
     os.write(1, b"%d %d\\n" % (os.getpid(), number))
@@ -30,7 +30,7 @@ def test_a_line_follows_what_a_killed_process_left_of_its_own(tmp_path: Path) ->
         "import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT), b'[1, 2'); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(path)], check=False).returncode == -signal.SIGKILL
-    with AppendedLines(path) as lines:
+    with LineLog(path) as lines:
         lines.append(b"[3]", b"[4]")
         lines.append(b"[5]")
     assert path.read_bytes() == b"[1, 2\n[3]\n[4]\n[5]\n"
@@ -39,14 +39,14 @@ def test_a_line_follows_what_a_killed_process_left_of_its_own(tmp_path: Path) ->
 def test_a_whole_line_without_its_newline_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"[1]")
-    with AppendedLines(path) as lines:
+    with LineLog(path) as lines:
         lines.append(b"[2]")
     assert path.read_bytes() == b"[1]\n[2]\n"
 
 
 def test_another_process_ends_the_line_of_one_that_was_killed_while_both_had_the_file_open(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    with AppendedLines(path) as lines:
+    with LineLog(path) as lines:
         lines.append(b"[1]")
         with path.open("ab") as torn:
             torn.write(b"[2, ")
@@ -87,7 +87,7 @@ def test_of_processes_that_are_killed_as_they_write_every_told_line_is_whole(tmp
 
 def test_a_line_for_which_there_is_no_room_is_an_error_and_spoils_no_other(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    with AppendedLines(path) as lines, AppendedLines(path) as others:
+    with LineLog(path) as lines, LineLog(path) as others:
         with files_end_at(10):
             lines.append(b"[1]")
             with pytest.raises(OSError, match=r"took 6 of 8 bytes: is the disk full"):
@@ -102,7 +102,7 @@ def test_a_line_for_which_there_is_no_room_is_an_error_and_spoils_no_other(tmp_p
 def test_a_forked_child_waits_for_its_parent_and_the_parent_for_it(tmp_path: Path) -> None:
     # The child's lock is its own: with the parent's it would look at lines that the parent has half written.
     path = tmp_path / "lines"
-    with AppendedLines(path) as lines:
+    with LineLog(path) as lines:
         lines.append(b"[0]")
         child = os.fork()
         if not child:
@@ -119,7 +119,7 @@ def test_a_forked_child_waits_for_its_parent_and_the_parent_for_it(tmp_path: Pat
 
 
 def test_a_closed_file_is_refused(tmp_path: Path) -> None:
-    lines = AppendedLines(tmp_path / "lines", fsync=True)
+    lines = LineLog(tmp_path / "lines", fsync=True)
     lines.append(b"[1]")
     lines.close()
     lines.close()

@@ -8,13 +8,13 @@ from typing import IO, Any
 
 import pytest
 
-from sameas.extraction.pipeline.spools import PairSpool, SpooledBytes
+from sameas.extraction.pipeline.spools import ByteSpool, PairSpool
 
 SIZES = [0, 1, 100, 1_000_000]
 
 
-def spooled(in_memory: int) -> SpooledBytes:
-    return SpooledBytes(in_memory=in_memory, prefix="sameas-test-")
+def spooled(in_memory: int) -> ByteSpool:
+    return ByteSpool(in_memory=in_memory, prefix="sameas-test-")
 
 
 @pytest.fixture

@@ -11,13 +11,12 @@ import fcntl
 import os
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Self
 
 from sameas.once.forks import renew_after_fork
 
 
-class AppendedLines:
+class LineLog:
     """The file, readable by its owner. With `fsync` a line is on the disk before `append` returns."""
 
     def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
@@ -86,7 +85,5 @@ class AppendedLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
