@@ -12,8 +12,10 @@ from collections import Counter
 from contextlib import ExitStack
 
 import pytest
+from websockets.sync.client import connect
 
 from sameas import Engine, open_store
+from sameas.cluster.broker import Broker
 from sameas.objects import open_objects
 from sameas.once.record import State
 from tests.integration.model_path import ORACLE, document, sentence
@@ -176,6 +178,74 @@ def test_a_run_is_cancelled_from_any_node(machines, nodes):
     assert [event["type"] for event in events(nodes[1], key)][-1] == "extraction_cancelled"
     # What is done of it stays: the same request finishes it.
     assert nodes[1].ask("POST", "/api/v1/extract", request(document(2) + "\n\nCancelled."))[1]["status"] == "complete"
+
+
+def called(node, tag, payload):
+    """What a call over a socket is told, to its end."""
+    address = f"{node.url.replace('http', 'ws')}/api/rpc"
+    told = []
+    with connect(address, open_timeout=WITHIN, close_timeout=WITHIN, max_queue=None) as socket:
+        socket.send(json.dumps({"tag": f"extraction.{tag}", "payload": payload}))
+        while not told or told[-1]["type"] not in {"result", "error"}:
+            told.append(json.loads(socket.recv(timeout=WITHIN)))
+    return told
+
+
+def test_a_call_over_a_socket_hears_a_run_that_a_worker_does_and_is_cached_at_another_node(nodes):
+    payload = request(document(3) + "\n\nOver a socket.")
+    first = called(nodes[0], "streamExtract", payload)
+    assert first[-1]["type"] == "result", first[-1]
+    heard = [message["event"] for message in first if message["type"] == "event"]
+    assert numbers(heard) == list(range(1, len(heard) + 1))
+    assert (heard[0]["type"], heard[-1]["type"]) == ("extraction_started", "extraction_completed")
+    second = called(nodes[1], "streamExtract", payload)
+    assert second[-1]["type"] == "result", second[-1]
+    assert [message["event"]["type"] for message in second[:-1]] == ["cache_hit", "extraction_completed"]
+    assert (first[-1]["result"]["cacheHit"], second[-1]["result"]["cacheHit"]) == (False, True)
+    (found,) = called(nodes[1], "getResult", payload)
+    assert found["result"]["entities"] == first[-1]["result"]["entities"]
+
+
+def test_a_run_whose_time_is_over_is_told_in_part_at_every_node_and_finished_by_the_next_request(machines, nodes):
+    gate = threading.Event()
+    machines.model.rescript(held_by(gate))
+    text = document(2) + "\n\nOut of time."
+    try:
+        status, said = nodes[0].ask("POST", "/api/v1/extract", request(text, deadline=1.0))
+    finally:
+        gate.set()
+    assert (status, said["status"]) == (200, "partial"), said
+    key = said["idempotencyKey"]
+    assert {node.ask("GET", f"/api/v1/runs/{key}")[1]["status"] for node in nodes} == {"partial"}
+    machines.model.rescript(ORACLE)
+    finished = nodes[1].ask("POST", "/api/v1/extract", request(text))[1]
+    assert (finished["status"], finished["idempotencyKey"]) == ("complete", key)
+
+
+def test_what_somebody_waits_for_is_done_before_what_came_earlier_and_nobody_waits_for(machines, nodes):
+    for worker in machines.workers:
+        worker.kill()
+    for number in range(40):
+        accepted(nodes[number % 2], f"{sentence(600 + number)} Before.")
+    text = f"{sentence(699)} Waited for."
+    waiting = threading.Thread(target=lambda: nodes[0].ask("POST", "/api/v1/extract", request(text)))
+    waiting.start()
+    broker = Broker(machines.broker.url)
+    until(lambda: broker.look().waiting == 41)
+    broker.close()
+    gate = threading.Event()
+    machines.model.rescript(held_by(gate))
+    before = len(machines.model.calls)
+    try:
+        machines.workers[0].start()
+        # As many as one worker does at a time, of 41 that wait.
+        machines.model.wait_for_calls(before + 8, within_seconds=2 * WITHIN)
+        assert "699" in {marker(call)[1] for call in machines.model.calls[before : before + 8]}
+    finally:
+        gate.set()
+        machines.model.rescript(ORACLE)
+        machines.workers[1].start()
+    waiting.join(WITHIN)
 
 
 def test_a_deleted_run_is_deleted_everywhere(machines, nodes, monkeypatch):

@@ -265,8 +265,8 @@ class Embedded:
 
     def everything(self) -> dict[str, list[Any]]:
         """All nodes with what they say, and all relationships, in an order of their own."""
-        found = {"labels": sorted(self.labels & {(row[0], label) for row in self.rows("MATCH (n:Entity) RETURN n.iri")
-                                                 for label in {label for _, label in self.labels}})}  # fmt: skip
+        things = [iri for (iri,) in self.connection.execute("MATCH (n:Entity) RETURN n.iri").get_all()]
+        found: dict[str, list[Any]] = {"labels": sorted(pair for pair in self.labels if pair[0] in things)}
         for table, key in _TABLES.items():
             nodes = self.connection.execute(f"MATCH (n:`{table}`) RETURN n").get_all()
             found[table] = sorted(str({k: v for k, v in node.items() if not k.startswith("_")}) for (node,) in nodes)

@@ -36,7 +36,15 @@ def _in_files(*folders):
             connection.close()
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
     # Case is folded in what extraction makes of a name.
-    return sorted(str(file) for file in files if CANARY.lower().encode() in file.read_bytes().lower())
+    return sorted(str(file) for file in files if CANARY.lower().encode() in _read(file).lower())
+
+
+def _read(file):
+    """A file's bytes; none where it was deleted meanwhile."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def _in_postgres(url):

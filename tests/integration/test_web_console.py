@@ -168,58 +168,6 @@ def test_keys_are_filtered_by_all_that_is_known_of_them(console):
         expect(page.get_by_text("No record fits these filters.")).to_be_visible()
 
 
-def test_each_filter_of_keys_narrows_by_itself_and_is_in_the_address(console):
-    hold_key(console.service, "order-in-hand")
-    today = datetime.now(UTC).date()
-    fitting = {
-        "Scope": ("extraction", "extract"),
-        "State": ("held", "done"),
-        "Route": ("/api/v1/extract", "/api/v1/nowhere"),
-        "Method": ("POST", "DELETE"),
-        "Status code": ("200", "404"),
-        "From": (str(today - timedelta(days=1)), str(today + timedelta(days=1))),
-        "To": (str(today + timedelta(days=1)), "2020-01-01"),
-    }
-    with console.open("/keys") as page:
-        rows = page.locator(".table-frame[aria-label='Records'] tbody tr")
-        filters = page.get_by_role("search", name="Filter records")
-        rows.first.wait_for()
-        seen = {}
-        for name, values in fitting.items():
-            label = page.locator(".label").get_by_text(name, exact=True)
-            field = filters.locator(".field").filter(has=label).locator("input, select")
-            for value in values:
-                with page.expect_response("**/api/v1/keys?*") as asked:
-                    if name in ("State", "Method"):
-                        field.select_option(value)
-                    else:
-                        field.fill(value)
-                        field.blur()
-                told = asked.value.json()["keys"]
-                seen[name, value] = {one["key"] for one in told}
-                if told:
-                    expect(rows).to_have_count(len(told))
-                else:
-                    expect(page.get_by_text("No record fits these filters.")).to_be_visible()
-            # Whoever gets the link sees the same.
-            page.wait_for_function("value => decodeURIComponent(location.hash).includes(value)", arg=values[1])
-            with page.expect_response("**/api/v1/keys?*"):
-                if name in ("State", "Method"):
-                    field.select_option("")
-                else:
-                    field.fill("")
-                    field.blur()
-        for name, (one, other) in fitting.items():
-            assert not seen[name, one] & seen[name, other], name
-            assert seen[name, one], name
-        assert seen["Scope", "extract"]
-        assert seen["State", "held"] < seen["Scope", "extract"]
-    with console.open("/keys?state=held&scope=extract") as page:
-        expect(page.get_by_label("State")).to_have_value("held")
-        expect(page.get_by_label("Scope")).to_have_value("extract")
-        expect(page.get_by_role("link", name="order-in-hand")).to_be_visible()
-
-
 def test_runs_and_records_are_narrowed_by_ontology_state_and_day(console):
     today = datetime.now(UTC).date()
     tomorrow = str(today + timedelta(days=1))
@@ -569,3 +517,55 @@ def test_two_tenants_see_nothing_of_each_other(console, tmp_path):
                 page.goto("/#/health")
                 expect(page.get_by_text("Dependencies")).to_be_visible()
                 expect(page.get_by_text("Settings in force")).to_have_count(0)
+
+
+def test_each_filter_of_keys_narrows_by_itself_and_is_in_the_address(console):
+    hold_key(console.service, "order-in-hand")
+    today = datetime.now(UTC).date()
+    fitting = {
+        "Scope": ("extraction", "extract"),
+        "State": ("held", "done"),
+        "Route": ("/api/v1/extract", "/api/v1/nowhere"),
+        "Method": ("POST", "DELETE"),
+        "Status code": ("200", "404"),
+        "From": (str(today - timedelta(days=1)), str(today + timedelta(days=1))),
+        "To": (str(today + timedelta(days=1)), "2020-01-01"),
+    }
+    with console.open("/keys") as page:
+        rows = page.locator(".table-frame[aria-label='Records'] tbody tr")
+        filters = page.get_by_role("search", name="Filter records")
+        rows.first.wait_for()
+        seen = {}
+        for name, values in fitting.items():
+            label = page.locator(".label").get_by_text(name, exact=True)
+            field = filters.locator(".field").filter(has=label).locator("input, select")
+            for value in values:
+                with page.expect_response("**/api/v1/keys?*") as asked:
+                    if name in ("State", "Method"):
+                        field.select_option(value)
+                    else:
+                        field.fill(value)
+                        field.blur()
+                told = asked.value.json()["keys"]
+                seen[name, value] = {one["key"] for one in told}
+                if told:
+                    expect(rows).to_have_count(len(told))
+                else:
+                    expect(page.get_by_text("No record fits these filters.")).to_be_visible()
+            # Whoever gets the link sees the same.
+            page.wait_for_function("value => decodeURIComponent(location.hash).includes(value)", arg=values[1])
+            with page.expect_response("**/api/v1/keys?*"):
+                if name in ("State", "Method"):
+                    field.select_option("")
+                else:
+                    field.fill("")
+                    field.blur()
+        for name, (one, other) in fitting.items():
+            assert not seen[name, one] & seen[name, other], name
+            assert seen[name, one], name
+        assert seen["Scope", "extract"]
+        assert seen["State", "held"] < seen["Scope", "extract"]
+    with console.open("/keys?state=held&scope=extract") as page:
+        expect(page.get_by_label("State")).to_have_value("held")
+        expect(page.get_by_label("Scope")).to_have_value("extract")
+        expect(page.get_by_role("link", name="order-in-hand")).to_be_visible()

@@ -192,15 +192,15 @@ class Collection:
                     session.run("move_sources", collection=self.number, document=found[0], to=document, status=status)
             told = (source.source_time, source.path, source.media_type, source.title, source.size)
             renamed = row is None or before != document or (row[2], row[3], *row[5:8]) != told
-            touched = not is_there or renamed
             # What changes nothing was not read anew either: whoever has a copy of the collection is told of no change.
-            read_at = now if touched or row is None else row[8]
+            read_at = now if row is None or renamed or not is_there else row[8]
             self._put_source(session, source, status=status, document=document, now=read_at)
-            is_left = before not in (None, document) and (found is None or before != found[0])
-            removed = self._drop_if_nameless(change, before) if is_left else []
+            removed: list[str] = []
+            if before is not None and before != document and (found is None or before != found[0]):
+                removed = self._drop_if_nameless(change, before)
             if renamed:
                 change.note_document(document)
-            revision = change.finish() if touched else change.revision
+            revision = change.finish() if renamed or not is_there else change.revision
         return Change(
             revision=revision, added=not is_there, removed=tuple(removed), entities=len(drafted.nodes),
             claims=len(drafted.claims), names_erased=names_erased,

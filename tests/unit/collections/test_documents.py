@@ -1,7 +1,10 @@
 """Documents and their names, statements and their evidence."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from sameas.collections import Source
 from sameas.collections.errors import CollectionExistsError, DocumentNotFoundError
 from tests.unit.collections.press import company, named, new_collection, person, put, says
 
@@ -109,3 +112,18 @@ def test_two_collections_do_not_see_each_other(collections, collection):
     assert named(collection) == [("Acme Ltd", 1), ("Alice Stone", 1)]
     with collections.database.reading() as session:
         assert session.run("documents", collection=other.number, after="", most=1) == []
+
+
+def test_the_same_text_again_keeps_the_time_of_its_reading(collections):
+    moments = iter(datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(60))
+    collections._clock = lambda: next(moments)
+    held = new_collection(collections)
+    put(held, "a", ACME, text="one")
+    before = held.info().revision, held.documents()[0].names[0].read_at
+    put(held, "a", ACME, text="one")
+    held.wait_for(Source(name="a"), b"one")
+    assert held.documents()[0].names[0].read_at == before[1]
+    put(held, "a", ACME, text="one")
+    assert (held.info().revision, held.documents()[0].names[0].read_at) == before
+    put(held, "a", ACME, text="another")
+    assert held.documents()[0].names[0].read_at > before[1]

@@ -164,8 +164,8 @@ class Subscription:
                 with self._ready:
                     something = self._has_something()
                     taken: list[Event] = []
-                    while len(taken) < _AT_ONCE and (event := self._take()) is not None:
-                        taken.append(event)
+                    while len(taken) < _AT_ONCE and (next_one := self._take()) is not None:
+                        taken.append(next_one)
                     signal.clear()
                     self._is_woken = False
                 for event in taken:

@@ -17,7 +17,8 @@ from sameas.stores.sqlite_file import open_sqlite
 # Each run has a few of them.
 _CACHE_KIB = 512
 _ROWS_AT_ONCE = 256
-_SEEN_AT_ONCE = 100
+# SQLite remembers each statement that it has read: of these there are four.
+_SEEN_AT_ONCE = (64, 16, 4, 1)
 
 
 class Scratch:
@@ -92,11 +93,14 @@ class Seen:
         """Which of these are met for the first time, in their order; of equal ones the first."""
         encoded = [self._encoder.encode(thing) for thing in things]
         new: set[bytes] = set()
-        for at in range(0, len(encoded), _SEEN_AT_ONCE):
-            some = encoded[at : at + _SEEN_AT_ONCE]
-            places = ", ".join(["(?)"] * len(some))
+        at = 0
+        while at < len(encoded):
+            size = next(size for size in _SEEN_AT_ONCE if size <= len(encoded) - at)
+            places = ", ".join(["(?)"] * size)
+            some = encoded[at : at + size]
             rows = self._scratch.rows(f"INSERT OR IGNORE INTO seen VALUES {places} RETURNING thing", *some)
             new.update(thing for (thing,) in rows)
+            at += size
         told = []
         for thing in encoded:
             told.append(thing in new)

@@ -92,7 +92,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     reserved: Mapping[str, Spent] = {}
 
 
-class Change(msgspec.Struct, frozen=True):
+class AccountChange(msgspec.Struct, frozen=True):
     """Something was set aside; or settled with what was spent of it; or spent beside that. An id has each once."""
 
     kind: Literal["set-aside", "settled", "spent"]
@@ -100,11 +100,11 @@ class Change(msgspec.Struct, frozen=True):
     amount: Spent
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that one server made together, and the last entry, maybe this one, that says how the account stood."""
 
     id: str
-    changes: tuple[Change, ...]
+    changes: tuple[AccountChange, ...]
     stated_at: int
     before: Account | None = None
 
@@ -137,7 +137,7 @@ class DayAccounts:
         day = time.strftime("%Y-%m-%d", time.gmtime(now))
         name = str(uuid7())
 
-        def reserve(stand: _Stand) -> Change | Problem:
+        def reserve(stand: _Stand) -> AccountChange | Problem:
             left = self._limit.less(stand.spent.plus(stand.aside))
             if not likely.fits(left):
                 return _refusal(now, is_set_aside=likely.fits(self._limit.less(stand.spent)))
@@ -146,7 +146,7 @@ class DayAccounts:
             if not granted.cost.is_finite():
                 # Nobody limits money.
                 granted = Spent(granted.tokens)
-            return Change("set-aside", name, granted)
+            return AccountChange("set-aside", name, granted)
 
         change = await self._log(tenant, day).make(_Wish("set-aside", name, reserve))
         assert change is not None
@@ -155,14 +155,14 @@ class DayAccounts:
     async def end(self, reserved: Reserved, spent: Spent) -> None:
         """Count what the run took in place of what was set aside; a second time changes nothing."""
 
-        def settle(stand: _Stand) -> Change | None:
-            return Change("settled", reserved.id, spent) if stand.has(reserved.id) else None
+        def settle(stand: _Stand) -> AccountChange | None:
+            return AccountChange("settled", reserved.id, spent) if stand.has(reserved.id) else None
 
         await self._log(reserved.tenant, reserved.day).make(_Wish("settled", reserved.id, settle))
 
     async def add(self, reserved: Reserved, spent: Spent) -> None:
         """Count what was spent for a run beside what was counted when it ended."""
-        change = Change("spent", str(uuid7()), spent)
+        change = AccountChange("spent", str(uuid7()), spent)
         await self._log(reserved.tenant, reserved.day).make(_Wish("spent", change.id, lambda _: change))
 
     async def read(self, tenant: str, day: str) -> Account:
@@ -173,7 +173,7 @@ class DayAccounts:
         log = self._logs.get((tenant, day))
         if log is None:
             scope = f"{_SCOPE}.{day}"
-            entries = AppendLog(self._engine, Entry, scope=scope, tenant=f"~spending~{tenant}", retention=_KEPT)
+            entries = AppendLog(self._engine, AccountEntry, scope=scope, tenant=f"~spending~{tenant}", retention=_KEPT)
             log = self._logs[tenant, day] = _AccountLog(entries)
             while len(self._logs) > _REMEMBERED:
                 # Whoever is at one goes on with it; another one reads anew.
@@ -195,7 +195,7 @@ class _Stand:
     def has(self, name: str) -> bool:
         return name in self.reserved
 
-    def apply(self, change: Change) -> Callable[[], None]:
+    def apply(self, change: AccountChange) -> Callable[[], None]:
         """Take a change in; gives what takes it back."""
         spent, aside, there = self.spent, self.aside, self.reserved.get(change.id)
 
@@ -224,20 +224,20 @@ class _Stand:
 class _Wish:
     """A change that somebody waits for. What it decides is believed once everything before it was read."""
 
-    def __init__(self, kind: str, name: str, decide: Callable[[_Stand], Change | Problem | None]) -> None:
+    def __init__(self, kind: str, name: str, decide: Callable[[_Stand], AccountChange | Problem | None]) -> None:
         self.place = (kind, name)
         self.decide = decide
         self.done = False
-        self.answer: Change | Problem | None = None
+        self.answer: AccountChange | Problem | None = None
 
-    def settle(self, answer: Change | Problem | None) -> None:
+    def settle(self, answer: AccountChange | Problem | None) -> None:
         self.done, self.answer = True, answer
 
 
 class _AccountLog:
     """One account, as far as its log was read here."""
 
-    def __init__(self, entries: AppendLog[Entry]) -> None:
+    def __init__(self, entries: AppendLog[AccountEntry]) -> None:
         self._entries = entries
         self._number = 0
         self._stated_at = 0
@@ -245,7 +245,7 @@ class _AccountLog:
         self._lock = asyncio.Lock()
         self._wishes: list[_Wish] = []
 
-    async def make(self, wish: _Wish) -> Change | None:
+    async def make(self, wish: _Wish) -> AccountChange | None:
         """Make a change, with those of everybody who waits by then; None where there was nothing to change."""
         self._wishes.append(wish)
         try:
@@ -274,7 +274,7 @@ class _AccountLog:
         if not made:
             return
         number, is_stated = self._number + 1, self._is_to_be_stated
-        entry = Entry(
+        entry = AccountEntry(
             id=str(uuid7()),
             changes=made,
             stated_at=number if is_stated else self._stated_at,
@@ -285,14 +285,14 @@ class _AccountLog:
         if there.id != entry.id:
             await self._read_on()
 
-    def _decide(self, *, is_current: bool) -> tuple[Change, ...]:
+    def _decide(self, *, is_current: bool) -> tuple[AccountChange, ...]:
         """The changes that are to be made. Where this may not be how the account stands by now, nobody is refused, and
         nothing is made if somebody would be.
         """
         made, undone = [], []
         for wish in (one for one in self._wishes if not one.done):
             answer = wish.decide(self._stand)
-            if isinstance(answer, Change):
+            if isinstance(answer, AccountChange):
                 made.append(answer)
                 undone.append(self._stand.apply(answer))
             elif is_current:
@@ -308,7 +308,7 @@ class _AccountLog:
     def _is_to_be_stated(self) -> bool:
         return self._number + 1 - self._stated_at >= max(_STATED_EVERY, len(self._stand.reserved)) or not self._number
 
-    def _apply(self, entry: Entry) -> None:
+    def _apply(self, entry: AccountEntry) -> None:
         """Take in the next entry, and tell those whose changes it has: it may have been written for one who left."""
         wishes = {wish.place: wish for wish in self._wishes}
         for change in entry.changes:

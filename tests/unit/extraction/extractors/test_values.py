@@ -159,9 +159,16 @@ def test_dates_and_numbers_are_found_whole_however_far_apart_they_stand(apart: i
         ("Das Haus kostet 450.000 € und ist alt.", "450000", "EUR"),
         ("It is 3.141 times the length of the other.", "3.141", ""),
         ("Die Dichte ist 0.125 und bleibt es.", "0.125", ""),
+        ("Kaution: 1.560 Euro", "1560", "EUR"),
+        ("Kaution: € 1.560, kalt", "1560", "EUR"),
+        ("Tank: 2.500 Liter", "2500", "l"),
+        ("Altura: 1.800 metros", "1800", "m"),
+        ("Höhe: 1.800", "1800", ""),
+        ("weight: 2.500 kg", "2.5", "kg"),
+        ("The tank holds 2.500 liters of oil.", "2.5", "l"),
     ],
 )
 def test_one_point_groups_thousands_where_the_text_is_in_a_language_that_writes_so(text, value, unit):
-    found = [one for one in find_quantities(text) if one.text[0].isdigit()]
+    found = [one for one in find_quantities(text) if any(map(str.isdigit, one.text))]
     assert [(one.value, one.unit) for one in found] == [(value, unit)]
     assert all(text[one.start : one.end] == one.text for one in found)

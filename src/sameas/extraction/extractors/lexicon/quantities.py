@@ -104,13 +104,24 @@ _QUANTITY = re.compile(
     rf"(?:[\s\u00a0-](?P<scale>{_SCALE})\b)?(?:[\s\u00a0\u202f-]?(?P<unit>{_LETTER_UNITS})(?!\w))?(?![\w/]|-\w)",
     re.IGNORECASE,
 )
-# `15.000 Besucher` is a decimal number in English alone: which words the text is written with tells.
-_ONE_GROUP = re.compile(r"(?<![\w.,])([1-9]\d{0,2})\.(\d{3})(?![.,]?\d)")
+# `15.000 Besucher` is a decimal number in English alone: which words the text is written with tells, and letters that
+# English words do not have.
+_GROUP = r"[1-9]\d{0,2}\.\d{3}(?![.,]?\d)"
+_ONE_GROUP = re.compile(rf"(?<![\w.,]){_GROUP}")
 _WITH_DOTS = re.compile(
-    r"\b(?:der|die|das|und|ist|hat|von|im|mit|für|den|ein|eine|es|la|el|los|las|del|de|en|con|por|su|una?|al|que|il|di|e|le|les|des|est|et)\b",
+    r"\b(?:der|die|das|und|ist|hat|von|im|mit|für|den|ein|eine|es|la|el|los|las|del|de|en|con|por|su|una?|al|que|il|di|e|le|les|des|est|et)\b"
+    r"|[^\W\d_]*[äöüßñáéíóúàèùçêâîôûœ][^\W\d_]*",
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(r"\b(?:the|of|and|is|has|with|for|in|by|its|was|to|an?)\b", re.IGNORECASE)
+# Where words tell nothing: neither money nor what is counted has thousandths, and some units are not English.
+_WHOLE = re.compile(
+    rf"(?<=[€$£]){_GROUP}|(?<=[€$£][\s\u00a0]){_GROUP}|{_ONE_GROUP.pattern}(?=[\s\u00a0]?(?:[€$£]"
+    r"|(?:eur|euros?|dollars?|chf|franken|people|persons|inhabitants|residents|einwohner|habitants|employees|staff|workers"
+    r"|mitarbeiter|metros|mètres|metri|litros|hektar|tonnen)\b"
+    r"|(?-i:Liter|Meter|Kilometer|Kilogramm|Gramm|Personen|Stück)\b))",
+    re.IGNORECASE,
+)
 _AFTER_AMOUNT = {name: unit for name, unit in _UNITS.items() if unit in _CURRENCIES.values()}
 _CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=lambda name: (-len(name), name)))
 _SCALE_LETTERS = "|".join(sorted(_GLUED, key=lambda name: (-len(name), name)))
@@ -142,11 +153,24 @@ def is_money(quantity: Mention) -> bool:
 
 def find_quantities(text: str) -> Iterator[Mention]:
     """Every number said in the text, as a literal with its unit."""
-    if _ONE_GROUP.search(text) is None or len(_WITH_DOTS.findall(text)) <= len(_ENGLISH.findall(text)):
+    grouped = _grouped_by_dots(text)
+    if grouped is None:
         yield from _find(text)
         return
-    for one in _find(_ONE_GROUP.sub(r"\1'\2", text)):
+    for one in _find(grouped.sub(_with_apostrophe, text)):
         yield msgspec.structs.replace(one, text=text[one.start : one.end])
+
+
+def _grouped_by_dots(text: str) -> re.Pattern[str] | None:
+    """Which numbers with three digits behind a dot are thousands."""
+    if _ONE_GROUP.search(text) is None:
+        return None
+    others, english = len(_WITH_DOTS.findall(text)), len(_ENGLISH.findall(text))
+    return None if others < english else _WHOLE if others == english else _ONE_GROUP
+
+
+def _with_apostrophe(match: re.Match[str]) -> str:
+    return match[0].replace(".", "'")
 
 
 def _find(text: str) -> Iterator[Mention]:

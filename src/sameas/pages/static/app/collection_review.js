@@ -101,7 +101,8 @@ function Pairs({ params }) {
 }
 
 function Contradiction({ id, one, terms }) {
-  const title = one.kind === "functional" ? html`has more than one <span class="said">${terms.label(one.predicate)}</span>` : "is said to be of classes that exclude each other";
+  const what = one.kind === "functional" ? html`<span class="said">${terms.label(one.predicate)}</span>` : "classes that exclude each other";
+  const title = one.other ? html`and <${EntityLink} id=${id} entity=${one.other} terms=${terms} /> are kept apart by ${what}` : one.kind === "functional" ? html`has more than one <span class="said">${terms.label(one.predicate)}</span>` : "is said to be of classes that exclude each other";
   return html`<article class="card stack"><h2><${EntityLink} id=${id} entity=${one.entity} terms=${terms} /> ${title}</h2>
     <div class="two">${one.kind === "functional"
       ? one.sides.map((side, index) => html`<section key=${index} class="claim-side"><h3><bdi>${side.value ? value(side.value) : side.objectName}</bdi></h3><${Evidence} evidence=${side.evidence} documents=${side.documents} /></section>`)

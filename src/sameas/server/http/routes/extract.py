@@ -62,7 +62,7 @@ class _NotKept(Exception):
         super().__init__(done.status)
 
 
-class _Signal:
+class Signal:
     """An event of the serving loop that the background loop may set."""
 
     def __init__(self) -> None:
@@ -208,14 +208,14 @@ class Extract:
         runner = self._service.runner
         if "respond-async" in prefers and _WAIT.search(prefers) is None and runner.can_submit(prepared):
             return await self._service.do(runner.submit(prepared, caller.audit, priority=_priority(prefers)))
-        accepted = _Signal()
+        accepted = Signal()
         extracting = self._service.runner.extract(
             prepared, caller.audit, accepted=accepted.set, priority=_priority(prefers)
         )
         running = asyncio.ensure_future(self._service.do(extracting))
         return await running if await self._is_here(running, accepted, prepared, prefers) else None
 
-    async def _is_here(self, running: asyncio.Future[Any], accepted: _Signal, prepared: Prepared, prefers: str) -> bool:
+    async def _is_here(self, running: asyncio.Future[Any], accepted: Signal, prepared: Prepared, prefers: str) -> bool:
         """Whether the result is to be waited for; where it is not, the run is written down and goes on alone."""
         wait = _WAIT.search(prefers)
         if "respond-async" not in prefers and wait is None:
@@ -263,7 +263,7 @@ class Extract:
             raise Problem(400, "key-malformed", f"Idempotency-Key must have 1 to {MAX_KEY} characters")
         prepared = await service.do(service.runner.prepare(caller.space, request))
         note.key = prepared.key.key
-        accepted = _Signal()
+        accepted = Signal()
         running = asyncio.ensure_future(
             service.do(self._once(caller, request, key, prepared, accepted.set, _priority(prefers)))
         )

@@ -32,7 +32,7 @@ from sameas.extraction.runs.record import SCOPE
 from sameas.extraction.runs.work import cache_hit, completion
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Reply, Route, query_of
-from sameas.server.http.routes.extract import decode_request, wanted
+from sameas.server.http.routes.extract import Signal, decode_request, wanted
 from sameas.server.logs import ExtractionLog
 from sameas.server.problems import Problem, problem_of
 from sameas.server.runs.answers import Done, done_of_run
@@ -106,9 +106,14 @@ class Rpc:
             raise Problem(422, "invalid", "after must be the number of an event, 0 or more")
         prepared = await service.do(service.runner.prepare(space, _request(fields)))
         key = prepared.key.key
-        running = asyncio.ensure_future(service.do(service.runner.extract(prepared, self._caller.audit)))
+        written = Signal()
+        extracting = service.runner.extract(prepared, self._caller.audit, accepted=written.set)
+        running = asyncio.ensure_future(service.do(extracting))
         try:
-            known = await self._finished(prepared)
+            known = await self._finished(prepared, running)
+            if known is None:
+                # Before that nobody would find a run to listen to.
+                await _either(running, written)
             if known is not None:
                 # Nothing is run: a word to say where the result comes from, and what it is.
                 for event in known:
@@ -127,14 +132,18 @@ class Rpc:
         finally:
             running.add_done_callback(_ignore)
 
-    async def _finished(self, prepared: Prepared) -> tuple[Event, ...] | None:
+    async def _finished(self, prepared: Prepared, running: asyncio.Future[Done]) -> tuple[Event, ...] | None:
         """The events that say that the result was there, if it was."""
         service = self._service
         if service.rollout.mode_of(tenant_of(prepared.space), SCOPE, prepared.key.key) != "enforce":
             return None
         record = await service.do(service.runner.record(prepared.space, prepared.key.key))
+        if record is None or record.state.value != "done":
+            return None
+        # It is read, and in a cluster fetched, for this caller; what is wrong with it is told below.
+        await asyncio.wait({running})
         metadata = service.runs(prepared.space).at(prepared.key.key).peek()
-        if record is None or record.state.value != "done" or metadata is None or metadata.status != "complete":
+        if metadata is None or metadata.status != "complete":
             return None
         now = time.time()
         return cache_hit(metadata, shared=False, now=now), completion(metadata, now=now)
@@ -292,6 +301,16 @@ def _run_key(key: Any) -> str:
 
 def _result_of(done: Done) -> bytes:
     return b'"result","result":%s}' % done.body(cache_hit=done.cache_hit)
+
+
+async def _either(running: asyncio.Future[Done], written: Signal) -> None:
+    """Wait until a run is written down, or has ended."""
+    writing = asyncio.ensure_future(written.wait())
+    try:
+        either: set[asyncio.Future[Any]] = {running, writing}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        writing.cancel()
 
 
 def _ignore(future: asyncio.Future[Done]) -> None:
