@@ -8,7 +8,7 @@ nothing are one, the anonymous caller. A user whom nobody can tell from others i
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 from uuid import UUID
@@ -76,7 +76,7 @@ def tenant_named(tenant_of: TenantOf | None, scope: Mapping[str, Any]) -> str | 
     if named is None or type(named) is str:
         return named
     if isawaitable(named):
-        if hasattr(named, "close"):
+        if isinstance(named, Coroutine):
             # Nobody will await it, and Python need not say so once more.
             named.close()
         raise TypeError(f"tenant_of must not give what has to be awaited: {_NOT_ASYNC}")
