@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Debian's servers for the integration tests: MariaDB, PgBouncer, RabbitMQ, Redis, Chromium, and Prometheus for its promtool. Tests start their own copies on free ports,
-# so nothing is started or enabled here. Quick when all is there; SAMEAS_SKIP_SERVICES=1 skips it.
+# Debian's servers for the integration tests: MariaDB, PgBouncer, RabbitMQ, Redis, Chromium, and Prometheus for its promtool; and wrk, with which benchmarks
+# ask. Tests start their own copies on free ports, so nothing is started or enabled here. Quick when all is there; SAMEAS_SKIP_SERVICES=1 skips it.
 # Where it cannot install it says so, and fails only where CI=true.
 set -euo pipefail
 exec </dev/null
@@ -11,7 +11,7 @@ absent=$policy.absent-before-sameas
 
 cannot() {
   echo "services: $1" >&2
-  echo "services: install ${missing[*]} yourself, or the tests that need them are skipped" >&2
+  echo "services: install ${missing[*]} yourself, or the tests and benchmarks that need them are skipped" >&2
   [ "${CI:-}" = true ] && exit 1
   exit 0
 }
@@ -47,6 +47,7 @@ find_missing() {
   command -v redis-server >/dev/null || missing+=(redis-server)
   command -v chromium >/dev/null || missing+=(chromium)
   command -v promtool >/dev/null || missing+=(prometheus)
+  command -v wrk >/dev/null || missing+=(wrk)
 }
 
 if [ "${SAMEAS_SKIP_SERVICES:-}" = 1 ]; then
@@ -55,7 +56,7 @@ if [ "${SAMEAS_SKIP_SERVICES:-}" = 1 ]; then
 fi
 find_missing
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "services: MariaDB, PgBouncer, RabbitMQ, Redis, Chromium and promtool are installed"
+  echo "services: MariaDB, PgBouncer, RabbitMQ, Redis, Chromium, promtool and wrk are installed"
   exit 0
 fi
 command -v apt-get >/dev/null || cannot "this is not Debian or Ubuntu: there is no apt-get"

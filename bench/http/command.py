@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 
 from bench.http import in_process, served
 from bench.http.memory import AT_MOST_BYTES, IN_FLIGHT, added_per_request
@@ -36,18 +37,23 @@ def main(*arguments: str) -> None:
             print("Peers, in process, beside the floor in their own process\n")
             print("\n".join(peers_on(server.url, rounds=2 * effort.rounds, calls=effort.turns * 10)) + "\n", flush=True)
         with served.servers(server.url) as addresses:
-            try:
-                rounds, seconds = (3, 1) if chosen.quick else (7, 2)
-                _show(served.figures(addresses, rounds=rounds, seconds=seconds))
-                _show(served.slow_readers(addresses, rounds=rounds, seconds=seconds))
-            except served.WrkMissingError:
-                print("uvicorn and wrk: not measured, wrk is not installed (on Debian: apt-get install wrk)\n")
+            show_served(addresses, quick=chosen.quick)
     added = added_per_request()
     verdict = "yes" if added <= AT_MOST_BYTES else "MISSED"
     print(
         f"memory added per request in flight, {IN_FLIGHT:,} of them: {added / 1_024:.1f} KB with its body "
         f"(at most {AT_MOST_BYTES // 1_024} KB: {verdict})"
     )
+
+
+def show_served(addresses: Mapping[str, str], *, quick: bool) -> None:
+    """What wrk measures, or what brings it."""
+    rounds, seconds = (3, 1) if quick else (7, 2)
+    try:
+        _show(served.figures(addresses, rounds=rounds, seconds=seconds))
+        _show(served.slow_readers(addresses, rounds=rounds, seconds=seconds))
+    except served.WrkMissingError:
+        print("uvicorn and wrk: not measured, wrk is not on this machine: run ./run services or install it\n")
 
 
 def _show(tables) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import setup
+from bench.http import command, served
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_MEGABYTES = 400
@@ -98,6 +99,25 @@ def test_no_python_is_told_what_is_needed(clone: Path, tmp_path: Path) -> None:
     shown = run(clone, {"PATH": str(programs)}, "demo")
     assert shown.returncode == 1
     assert "Python 3.11 or newer is needed" in shown.stderr
+
+
+def test_services_says_what_is_missing_where_it_cannot_install(tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path)}
+    command = [str(shutil.which("bash")), str(ROOT / "tests" / "services.sh")]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0
+    told = shown.stderr.split("install ")[-1]
+    for package in ("redis-server", "chromium", "wrk"):
+        assert package in told
+    assert "yourself" in told
+
+
+def test_the_benchmark_of_http_says_what_brings_wrk(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(served.shutil, "which", lambda name: None)
+    with pytest.raises(served.WrkMissingError):
+        served.figures({}, rounds=1, seconds=1)
+    command.show_served({}, quick=True)
+    assert "./run services" in capsys.readouterr().out
 
 
 def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None:

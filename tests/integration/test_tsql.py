@@ -5,7 +5,9 @@ import re
 import pytest
 
 from sameas.once.call_builder import identity_of
-from sameas.once.record import ClaimRequest
+from sameas.once.errors import StoreUnavailable
+from sameas.once.record import Accepted, ClaimRequest, Lease, Lost, Renewal
+from sameas.once.script import run
 from sameas.stores.mssql import MsSqlBackend
 from sameas.stores.sqlalchemy import SqlAlchemyPerformer
 from sameas.stores.statements import bound, migrations, parameters, statements, styled
@@ -55,17 +57,25 @@ def batches():
     for_forget = {name: conditions[name] for name in ("where_tenant", "where_scope", "where_tag")}
     found = {}
     for name, text in sql.items():
-        if SCHEMA.fullmatch(name) or name in conditions:
+        if SCHEMA.fullmatch(name) or name in conditions or name == "one_lease":
             continue
         fitting = for_forget if name == "forget_where" else conditions
         whole = text.replace("{conditions}", " AND ".join(fitting.values())).replace("{lock_wait}", "2000")
         found[name] = batch(whole)
+    found["renew_many"] = batch(backend()._of_holders(renewals(3)).sql)
     return found
+
+
+def renewals(count):
+    return [
+        Renewal(Lease(identity_of("s", str(number)), 1_000 + number, f"a{number}"), 3_000_000, 60_000_000)
+        for number in range(count)
+    ]
 
 
 def batch(sql):
     """A batch whose values are parameters under other names: the batch declares variables of its own."""
-    kinds = {f"p_{name}": TYPES.get(name, "NVARCHAR(MAX)") for name in parameters(sql)}
+    kinds = {f"p_{name}": TYPES.get(name.rstrip("0123456789"), "NVARCHAR(MAX)") for name in parameters(sql)}
     return {"sql": re.sub(r"(?<![\w:]):([a-z]\w*)", r"@p_\1", sql), "parameters": kinds}
 
 
@@ -87,7 +97,8 @@ class TestStatements:
 
     def test_values_are_bound_only_where_the_script_gives_them(self):
         known = set(parameters(" ".join(statements("postgres").values()))) | {"skew"}
-        assert set(parameters(" ".join(statements("mssql").values()))) <= known
+        ours = {name: sql for name, sql in statements("mssql").items() if name != "one_lease"}
+        assert set(parameters(" ".join(ours.values()))) <= known
 
 
 class TestPatience:
@@ -118,6 +129,44 @@ class TestPatience:
 
     def test_other_writes_wait_as_long_as_the_store(self):
         assert "SET LOCK_TIMEOUT 2000;" in backend()._sql["settle"]
+
+
+class TestManyLeases:
+    """Their script, against replies as the statement gives them: no server is here to give them itself."""
+
+    def test_few_texts_with_no_more_values_than_the_server_takes(self):
+        made = [backend()._of_holders(renewals(count)) for count in range(1, 101)]
+        assert len({statement.sql for statement in made}) == 8
+        for statement in made:
+            assert set(parameters(statement.sql)) - {"skew"} == set(statement.values)
+            assert len(statement.values) < 2_000
+
+    def test_each_is_told_its_own_and_only_what_was_passed_over_is_asked_again(self):
+        store, asked = backend(), []
+        wanted = renewals(130)
+
+        def perform(statement):
+            asked.append(statement)
+            values = statement.values
+            if "digest0" not in values:
+                return [] if values["fence"] == 1_007 else [(5, 6)]
+            # In an order of the server's, without two; the text is that of 100, then of 30.
+            numbers = reversed(range(30 if values["fence0"] == 1_100 else 100))
+            leases = [(values[f"digest{at}"], values[f"fence{at}"], values[f"attempt_id{at}"]) for at in numbers]
+            return [(*lease, 1, lease[1]) for lease in leases if lease[1] not in (1_007, 1_011)]
+
+        answers = [answer for script in store.renew_many(wanted) for answer in run(script, perform)]
+        assert len(asked) == 2 + 2
+        expected = [Accepted(1, renewal.lease.fence) for renewal in wanted]
+        expected[7], expected[11] = Lost(), Accepted(5, 6)
+        assert answers == expected
+
+    def test_a_server_that_is_away_answers_none_of_them(self):
+        def perform(statement):
+            raise StoreUnavailable("away")
+
+        (script,) = backend().renew_many(renewals(5))
+        assert [type(answer) for answer in run(script, perform)] == [StoreUnavailable] * 5
 
 
 def backend():

@@ -40,7 +40,9 @@ from sameas.identity.scope import (
 __all__ = [
     "TASK_HEADER",
     "Credentials",
+    "Hop",
     "Starts",
+    "begin_hop",
     "credentials",
     "current_scope",
     "has_key",
@@ -70,7 +72,6 @@ _COMPARED = {
 }
 _TAKEN = {b"x-workflow-run-id": "workflow_run_id", b"x-ingestion-run-id": "ingestion_run_id"}
 _ID_HEADERS = {**_COMPARED, **_TAKEN}
-_TRACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
 _AUTHORIZATION = re.compile(r"([A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]*) +([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)")
 _API_KEY = re.compile(r"[\x21-\x7e]+")
 
@@ -127,24 +128,44 @@ def normalize_request(
     return ctx
 
 
+class Hop(msgspec.Struct, frozen=True):
+    """The ids that are made for a hop: all that a record needs to know of a request that shows nobody."""
+
+    trace: TraceContext
+    invocation_id: str
+
+
+def begin_hop(asgi_scope: Mapping[str, Any]) -> Hop:
+    """The ids of a request's hop, before anybody asks for its scope: the trace goes on, the invocation is new."""
+    parents: list[str] = []
+    states: list[str] = []
+    for name, value in asgi_scope["headers"]:
+        if name == b"traceparent":
+            parents.append(value.decode("latin-1").strip(" \t"))
+        elif name == b"tracestate":
+            states.append(value.decode("latin-1"))
+    return Hop(TraceContext.joined(parents, states), uuid7.text())
+
+
 def normalize_unproved(
     asgi_scope: Mapping[str, Any],
     *,
     tenant_id: str,
+    hop: Hop | None = None,
     idempotency_scope_name: str | None = None,
     idempotency_key: str | None = None,
     allow_any_tenant: bool = False,
 ) -> ScopeContext:
-    """The scope of a request that shows nobody: its trace goes on, and no id that it names is looked at."""
-    _, traceparents, tracestates = _read(
-        {"headers": [pair for pair in asgi_scope["headers"] if pair[0] in _TRACE_HEADERS]}, any_text=False
-    )
+    """The scope of a request that shows nobody: its trace goes on, and no id that it names is looked at. `hop` are the
+    ids of one that has begun."""
+    hop = hop or begin_hop(asgi_scope)
     return _build(
         routed_tenant=tenant_id,
         case=None,
         case_required=False,
         starts=None,
-        trace=TraceContext.joined(traceparents, tracestates),
+        trace=hop.trace,
+        invocation_id=hop.invocation_id,
         idempotency_scope_name=idempotency_scope_name,
         idempotency_key=idempotency_key,
         is_public=True,
@@ -279,6 +300,7 @@ def _build(
     starts: Starts | None,
     any_tenant: bool,
     trace: TraceContext,
+    invocation_id: str = "",
     **ids: Any,
 ) -> ScopeContext:
     tenant = routed_tenant if principal is None else principal.tenant_id
@@ -295,7 +317,7 @@ def _build(
         user_id=principal.user_id if principal else None,
         service_id=principal.service_id if principal else service,
         case_id=case.case_id if case else None,
-        invocation_id=uuid7.text(),
+        invocation_id=invocation_id or uuid7.text(),
         trace_id=trace.trace_id,
         trace=trace,
         any_tenant=any_tenant,

@@ -24,6 +24,8 @@ class Context(Struct, eq=False):
     process: object = field(default_factory=this_process)
     # The former identity of work that is taken over from a program which knew it by that one.
     formerly: Identity | None = None
+    # What tells it apart from other work that may come under its key, as a credential does; no part of the identity.
+    apart: str = ""
     # Whether the lease went to another worker: what this one still does will not be accepted.
     lost: bool = False
     # Whether the work is over; tasks that it started may outlive it and inherit this context.
@@ -45,7 +47,8 @@ class Context(Struct, eq=False):
     def child_key(self, name: str) -> str:
         """A key for something downstream (a payment, a mail, another service), the same at every attempt."""
         identity = self.formerly or self.lease.identity
-        return "sha256-" + sha256_hex(join(identity.digest.hex(), name))
+        of = (self.apart,) if self.apart else ()
+        return "sha256-" + sha256_hex(join(identity.digest.hex(), name, *of))
 
 
 # The work that this thread or task is inside of, outermost first.

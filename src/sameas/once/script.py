@@ -24,17 +24,25 @@ def run(script: Script[T], perform: Callable[[Command], Any], effects: Effects =
     `effects` perform the commands that are not the back end's, by their type. `said` is the reply that a script waits
     for which has begun already.
     """
+    stopped: StopIteration | None = None
     try:
         command = script.send(said)
         while True:
             try:
                 reply = effects.get(type(command), perform)(command)
             except BaseException as error:
+                if isinstance(error, StopIteration):
+                    stopped = error
                 command = script.throw(error)
             else:
                 command = script.send(reply)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        # What Python makes of it on its way out of a generator. Out of a coroutine it cannot come at all.
+        if stopped is None or error.__cause__ is not stopped:
+            raise
+        raise stopped from None
     finally:
         script.close()
 

@@ -81,14 +81,18 @@ def _key_of_caller(scope: ScopeContext) -> str | None:
 
 
 def _named_at_the_door(scope: ScopeContext) -> str | None:
-    """The key under which a request is kept, with whose it is, where the application named the caller and nobody
-    authenticated one: such a caller is not in the scope."""
+    """The key under which a request is kept, with whose it is, where the application named the caller or there is
+    only a credential: such a caller is not in the scope."""
+    sent = scope.idempotency_key
     for context in WORKING.get():
         identity = context.lease.identity
+        if identity.scope != scope.idempotency_scope_name:
+            continue
         owner, _, key = identity.key.partition(".")
-        is_this = identity.scope == scope.idempotency_scope_name and key == scope.idempotency_key
-        if is_this and _DIGEST.fullmatch(owner):
+        if key == sent and _DIGEST.fullmatch(owner):
             return identity.key
+        if context.apart and identity.key in (sent, f"public.{sent}"):
+            return f"{context.apart}.{sent}"
     return None
 
 

@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from sameas.identity.normalize import idempotency_key_header, normalize_unproved
+from sameas.identity.normalize import Hop, begin_hop, idempotency_key_header, normalize_unproved
 from sameas.identity.scope import Case, Principal, ScopeContext, check_tenant, current_scope
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.context import WORKING
 from sameas.once.pruning import keep_pruned
 from sameas.tenancy.authenticator import Authenticator
-from sameas.web.caller import PrincipalOf, credential_names
+from sameas.web.caller import PrincipalOf, TenantOf, credential_names, refuse_async_tenant_of, tenant_named
 from sameas.web.capture import Message, Receive
 from sameas.web.fingerprint import Fingerprints
 from sameas.web.frameworks import mount_of, owner_of
@@ -36,10 +36,12 @@ _LOG = logging.getLogger("sameas")
 
 App = Callable[[Any, Any, Any], Awaitable[Any]]
 Mode = Literal["enforce", "shadow", "off"]
+CaseOf = Callable[[Principal, Mapping[str, Any]], Awaitable[Case | None] | Case | None]
 
 # What a server gives a request at shutdown, more or less.
 GRACE_SECONDS: Final = 10.0
-# Where a request carries the scope that was made for it.
+# Where a request carries the ids that were made for it, and its scope once somebody asked for it.
+HOP: Final = "sameas.hop"
 UNPROVED: Final = "sameas.unproved"
 PRUNE_EVERY_SECONDS: Final = 600.0
 
@@ -49,12 +51,13 @@ class IdempotencyMiddleware:
 
     Callers are told apart by `authenticator`; else by what `principal_of` makes of the scope, text or None; else by
     `scope["user"]`; else a request with another credential (Authorization, X-API-Key, `credential_headers`) under the
-    same key is refused. `tenant_of` routes a request to a tenant, by its host or path; `case_of` finds the case that a
-    principal asks for, as `TenantDirectory.resolve_case` does; `any_tenant` allows ids that are no UUIDv7.
-    Expired records are removed every `prune_every` seconds, about, from startup to shutdown of a server that tells of
-    them (ASGI's lifespan); None leaves it to something else.
+    same key is refused. `tenant_of`, which is not async, routes a request to a tenant, by its host or path; `case_of`
+    finds the case that a principal asks for, as `TenantDirectory.resolve_case` does; `any_tenant` allows ids that are
+    no UUIDv7. Expired records are removed every `prune_every` seconds, about, from startup to shutdown of a server that
+    tells of them (ASGI's lifespan); None leaves it to something else.
 
-    Raises ValueError for options that cannot be. What goes wrong with a request is told to its client, as a problem.
+    Raises ValueError for options that cannot be, and TypeError for an async `tenant_of`. What goes wrong with a request
+    is told to its client, as a problem.
     """
 
     def __init__(
@@ -66,10 +69,10 @@ class IdempotencyMiddleware:
         routes: Mapping[str, RoutePolicy] | None = None,
         defaults: RoutePolicy | None = None,
         mode: Mode = "enforce",
-        tenant_of: Callable[[Mapping[str, Any]], str | None] | None = None,
+        tenant_of: TenantOf | None = None,
         principal_of: PrincipalOf | None = None,
         credential_headers: Iterable[str] = (),
-        case_of: Callable[[Principal, Mapping[str, Any]], Awaitable[Case | None]] | None = None,
+        case_of: CaseOf | None = None,
         any_tenant: bool = True,
         shadow: ShadowLedger | None = None,
         grace_seconds: float = GRACE_SECONDS,
@@ -83,6 +86,7 @@ class IdempotencyMiddleware:
             raise ValueError("give authenticator= or principal_of=, not both: one of them says who asks")
         if authenticator is None and case_of is not None:
             raise ValueError("case_of= needs an authenticator=: a case is seen by a principal")
+        refuse_async_tenant_of(tenant_of)
         self.app = app
         self.engine = engine
         self.authenticator = authenticator
@@ -113,6 +117,9 @@ class IdempotencyMiddleware:
         if kind != "http":
             await self.app(scope, receive, send)
             return
+        if type(scope["headers"]) is not list:
+            # ASGI lets them be read once; here they are read again and again, and by the application after that.
+            scope["headers"] = list(scope["headers"])
         try:
             rule = self.table.find(scope)
         except UnseenMark as error:
@@ -158,6 +165,13 @@ class IdempotencyMiddleware:
         finally:
             WORKING.set(before)
 
+    def hop(self, scope: Any) -> Hop:
+        """The ids of a request's hop, the same each time they are asked for."""
+        hop: Hop | None = scope.get(HOP)
+        if hop is None:
+            hop = scope[HOP] = begin_hop(scope)
+        return hop
+
     def unproved(self, scope: Any, scope_name: str | None = None, key: str | None = None) -> ScopeContext | None:
         """The scope of a request that nobody authenticated, the same each time it is asked for; None if not even
         its tenant is known.
@@ -165,12 +179,13 @@ class IdempotencyMiddleware:
         Raises ScopeError if the tenant cannot be told.
         """
         if UNPROVED not in scope:
-            tenant = self.tenant_of(scope) if self.tenant_of is not None else None
+            tenant = tenant_named(self.tenant_of, scope)
             if tenant is None and not self.any_tenant:
                 return None
             scope[UNPROVED] = normalize_unproved(
                 scope,
                 tenant_id=tenant or "",
+                hop=self.hop(scope),
                 idempotency_scope_name=scope_name,
                 idempotency_key=key,
                 allow_any_tenant=self.any_tenant,
@@ -179,7 +194,7 @@ class IdempotencyMiddleware:
 
     def routed_tenant(self, scope: Mapping[str, Any]) -> str:
         """The tenant that a request was routed to. Raises ScopeError if it must have one and has none."""
-        tenant = (self.tenant_of(scope) if self.tenant_of is not None else None) or ""
+        tenant = tenant_named(self.tenant_of, scope) or ""
         check_tenant(tenant, any_tenant=self.any_tenant)
         return tenant
 

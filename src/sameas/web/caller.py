@@ -8,8 +8,8 @@ nothing are one, the anonymous caller. A user whom nobody can tell from others i
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import isawaitable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from sameas.web.problem import Problem
 
 Id = str | int | UUID
 PrincipalOf = Callable[[Mapping[str, Any]], Awaitable[Id | None] | Id | None]
+TenantOf = Callable[[Mapping[str, Any]], str | None]
 
 # What the house itself takes for a credential.
 _CREDENTIALS: Final = frozenset({"authorization", "x-api-key"})
@@ -25,6 +26,11 @@ _CREDENTIALS: Final = frozenset({"authorization", "x-api-key"})
 _NAMES: Final = ("identity", "pk", "id", "user_id", "sub", "username")
 # What a stored key begins with that belongs to somebody: an anonymous key that looks like one is told apart from it.
 _OWNED: Final = re.compile(r"(?:[0-9a-f]{64}|public|tenant)\.").match
+
+_NOT_ASYNC: Final = (
+    "it is asked where nothing can be awaited. Look the tenant up in a middleware outside of this one, put it into the "
+    "scope, and give tenant_of=lambda scope: scope['tenant']"
+)
 
 WHERE_TO_PUT_IT: Final = (
     "the caller was recognised further inside, too late to tell one caller's answer from another's: put "
@@ -58,6 +64,29 @@ async def name_caller(scope: Mapping[str, Any], principal_of: PrincipalOf | None
     return name_user(scope)
 
 
+def refuse_async_tenant_of(tenant_of: TenantOf | None) -> None:
+    """Refuse a function whose answer would have to be awaited."""
+    if tenant_of is not None and is_async(tenant_of):
+        raise TypeError(f"tenant_of must not be async: {_NOT_ASYNC}")
+
+
+def tenant_named(tenant_of: TenantOf | None, scope: Mapping[str, Any]) -> str | None:
+    """What `tenant_of` says of a request; None without it."""
+    named: Any = None if tenant_of is None else tenant_of(scope)
+    if named is None or type(named) is str:
+        return named
+    if isawaitable(named):
+        if isinstance(named, Coroutine):
+            # Nobody will await it, and Python need not say so once more.
+            named.close()
+        raise TypeError(f"tenant_of must not give what has to be awaited: {_NOT_ASYNC}")
+    if not isinstance(named, str):
+        raise TypeError(
+            f"tenant_of must give the tenant's id as text, or None for no tenant, not {type(named).__name__}"
+        )
+    return named
+
+
 def name_user(scope: Mapping[str, Any]) -> str:
     """The digest of the user in the scope; empty if nobody was recognised."""
     if not knows_a_user(scope):
@@ -85,6 +114,11 @@ def knows_a_user(scope: Mapping[str, Any]) -> bool:
     if callable(recognised):
         recognised = recognised()
     return recognised is None or bool(recognised)
+
+
+def is_async(function: Any) -> bool:
+    """Whether a function, or an object that is called like one, is async."""
+    return callable(function) and (iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__))
 
 
 def anonymous_owner(key: str) -> str:

@@ -56,6 +56,9 @@ class Spool:
     def write(self, data: bytes) -> None:
         if not data:
             return
+        if type(data) is not bytes:
+            # A view of memory that its owner may use again as soon as this returns.
+            data = bytes(data)
         if self._file is None:
             if self.size + len(data) <= IN_MEMORY:
                 self._held.append(data)

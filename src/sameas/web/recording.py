@@ -64,6 +64,8 @@ class Recording:
         """A piece of the body."""
         if not self.status:
             raise NotHttp("its body began before its status")
+        if type(piece) is not bytes:
+            piece = bytes(piece)
         self.size += len(piece)
         if self.is_lost or (self._most is not None and self.body.size > self._most):
             return

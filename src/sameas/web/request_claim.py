@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import isawaitable
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from sameas.identity.canonical import join, sha256_hex
 from sameas.identity.ids import uuid7
 from sameas.identity.key import Namespace
 from sameas.identity.normalize import credentials, normalize_request
@@ -23,7 +25,7 @@ from sameas.once.claim_handle import AsyncClaimHandle
 from sameas.once.context import Context
 from sameas.once.errors import KeyReused, SameasError
 from sameas.once.record import Lease, ProcessingRecord
-from sameas.web.caller import WHERE_TO_PUT_IT, anonymous_owner, knows_a_user, name_caller
+from sameas.web.caller import WHERE_TO_PUT_IT, anonymous_owner, knows_a_user, name_caller, tenant_named
 from sameas.web.capture import Receive, Spool, TooLarge, read_body
 from sameas.web.fingerprint import CREDENTIAL, NotComparable
 from sameas.web.frameworks import host_of
@@ -48,11 +50,6 @@ class RequestContext(NamedTuple):
     scope: ScopeContext | Callable[[], ScopeContext | None]
     principal: Principal | None = None
     is_anonymous: bool = False
-
-    def audit(self) -> dict[str, Any]:
-        """What a record says of where it was made: of a caller whom nobody authenticated, trace and invocation."""
-        scope = self.scope if isinstance(self.scope, ScopeContext) else self.scope()
-        return {} if scope is None else msgspec.to_builtins(AuditMeta.created_in(scope))
 
     def nobodys(self, scope: Mapping[str, Any]) -> str:
         """Why an answer cannot be kept for anybody, once it is there: the caller was recognised too late. It is done,
@@ -163,12 +160,13 @@ class RequestClaim:
         assert home.authenticator is not None
         try:
             principal = await home.authenticator.authenticate(credentials(self._scope))
-            routed = home.tenant_of(self._scope) if home.tenant_of is not None else None
+            routed = tenant_named(home.tenant_of, self._scope)
             if routed is None and principal is None and home.any_tenant:
                 routed = ""
             case = None
             if home.case_of is not None and principal is not None:
-                case = await home.case_of(principal, self._scope)
+                found = home.case_of(principal, self._scope)
+                case = await found if isawaitable(found) else found
             ctx = normalize_request(
                 self._scope,
                 principal=principal,
@@ -201,12 +199,13 @@ class RequestClaim:
 
     def unclaimed(self) -> Context:
         """What work is told about itself that is done without a claim: under the key that it would have had, so that
-        its child keys are the same."""
+        its child keys are the same; under one of its own where its key is another request's."""
         key, namespace = self.named()
         identity = identity_of(self._rule.scope_name, key, tenant=self._tenant, namespace=namespace)
         # Nobody waits for it, and it asks for nothing that it has itself.
         place = self._home.engine.store.backend.place
-        return Context(Lease(identity, 0, ""), attempt=1, safe_until=inf, place=place, ended=True)
+        apart = self._credential.hex()
+        return Context(Lease(identity, 0, ""), attempt=1, safe_until=inf, place=place, apart=apart, ended=True)
 
     async def begin(
         self, receive: Receive, request_context: RequestContext, options: dict[str, Any]
@@ -255,19 +254,36 @@ class RequestClaim:
             elif credential:
                 print_ = prints.with_credential(print_, credential)
             key, namespace = self.named()
-            return await engine.begin(
+            begun = await engine.begin(
                 key=key,
                 namespace=namespace,
                 tenant=tenant,
                 request_fingerprint=print_,
-                audit_of=request_context.audit,
+                audit_of=partial(self._audit, request_context.ctx),
                 **options,
             )
+            if credential and isinstance(begun, AsyncClaimHandle):
+                # When the record has expired, the key may come with another credential.
+                begun.context.apart = credential.hex()
+            return begun
         except KeyReused as error:
+            # Shadow mode runs it all the same: what it does downstream is not the other request's.
+            self._owner = sha256_hex(join(self._owner, print_)) + "."
             # What else differs is between another and the server.
             raise (_anothers() if CREDENTIAL in error.fields else problem_of(error)) from error
         except SameasError as error:
             raise problem_of(error) from error
+
+    def _audit(self, ctx: ScopeContext | None) -> dict[str, Any]:
+        """What a record says of where it was made: of a caller whom nobody authenticated, trace, invocation and
+        key."""
+        if ctx is not None:
+            return msgspec.to_builtins(AuditMeta.created_in(ctx))  # type: ignore[no-any-return]
+        hop = self._home.hop(self._scope)
+        audit = {"trace_id": hop.trace.trace_id, "invocation_id": hop.invocation_id}
+        if self.key is not None:
+            audit["idempotency_key"] = self.key
+        return audit
 
 
 def _anothers() -> Problem:

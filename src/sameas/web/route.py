@@ -24,6 +24,7 @@ from sameas.identity.errors import SameasError
 from sameas.identity.normalize import Starts
 from sameas.identity.scope import check_scope_name
 from sameas.once.policy import OnBusy
+from sameas.web.caller import is_async
 from sameas.web.response import kept_names
 
 _LOG = logging.getLogger("sameas")
@@ -62,7 +63,7 @@ def every_status(status: int) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutePolicy:
     """The settings of a route, checked when they are made. Durations are in seconds, sizes in bytes. Raises ValueError
-    for one that cannot be."""
+    for one that cannot be, and TypeError for an async `keeps`."""
 
     # A stable name; without one the scope is the method and the path's template.
     scope: str = ""
@@ -112,6 +113,8 @@ class RoutePolicy:
         ):
             if value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        if is_async(self.keeps):
+            raise TypeError("keeps must not be async: it is asked for a status, and what it says is used at once")
         lasts = inf if self.expires_after is None else self.expires_after
         if not lasts > 0 or self.wait_for < 0:
             raise ValueError("expires_after must be positive and wait_for must not be negative")

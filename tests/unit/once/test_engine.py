@@ -144,6 +144,24 @@ def test_a_failed_run_is_run_again(engine):
     assert work.runs == 1
 
 
+@pytest.mark.parametrize("observers", [[], [lambda: None]], ids=["alone", "observed"])
+def test_work_that_asks_an_empty_iterator_raises_what_it_raises_by_itself(backend, observers):
+    class Silent:
+        def on(self, event):
+            pass
+
+    engine = Engine(Store(backend), observers=[Silent() for _ in observers])
+    orders = iter([])
+    with pytest.raises(StopIteration) as raised:
+        engine.run(lambda _: next(orders), scope="s", key="k")
+    assert raised.value.__cause__ is None
+    # Its claim was given back.
+    assert engine.run(lambda _: 1, scope="s", key="k") == 1
+    with pytest.raises(BatchFailed) as failed:
+        engine.run_many(lambda _, payload: next(iter(payload)), [[], [2]], scope="many")
+    assert [type(each) for each in failed.value.results][:1] == [StopIteration]
+
+
 def test_a_failure_that_the_policy_keeps_is_given_to_later_callers(backend):
     engine = Engine(Store(backend), policies={"s": Policy(keep_errors=(LookupError,))})
 

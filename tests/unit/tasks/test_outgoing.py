@@ -239,6 +239,24 @@ def test_nor_do_callers_whom_the_application_names_itself(bench, principal_of, m
     assert len({message.headers[TASK_HEADER]["idempotency_key"] for message in bench.sent()}) == 3
 
 
+@pytest.mark.parametrize("mode", ["shadow", "off"])
+def test_nor_do_callers_of_whom_only_a_credential_is_known(bench, mode):
+    mail = bench.task(lambda to: to, name="mail", key_by="client")
+
+    async def handler(scope, receive, send):
+        await asyncio.to_thread(mail.delay, "ann@example.org")
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    app = guarded(handler, mode=mode)
+    for token in ("a", "b", None, "b", "a"):
+        headers = [] if token is None else [("Authorization", f"Bearer {token}")]
+        assert asyncio.run(ask(app, key='"one"', headers=headers)).status == 202
+    a, b, nobody, *again = [message.headers[TASK_HEADER]["idempotency_key"] for message in bench.sent()]
+    assert len({a, b, nobody}) == 3
+    assert again == [b, a]
+
+
 def test_a_key_beside_headers_that_have_a_scope_is_refused(bench):
     task = bench.task(lambda: None, name="task", key_by="client")
     headers = task_headers(normalize_context(service_id="s", tenant_id="", allow_any_tenant=True))

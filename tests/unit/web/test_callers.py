@@ -1,6 +1,7 @@
 """Without an authenticator callers are told apart all the same, and nobody gets another's answer."""
 
 import asyncio
+import functools
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -8,10 +9,13 @@ import pytest
 from starlette.authentication import SimpleUser, UnauthenticatedUser
 
 from sameas import AsyncEngine
+from sameas.identity.ids import uuid7
+from sameas.identity.scope import Case
 from sameas.once.store import AsyncStore, Query
 from sameas.stores.memory import MemoryBackend
 from sameas.web import IdempotencyMiddleware, RoutePolicy, fingerprint
 from tests.unit.web.asking import Handler, ask, guarded
+from tests.unit.web.test_tenants import Desk
 
 pytestmark = pytest.mark.anyio
 
@@ -264,3 +268,50 @@ async def test_credentials_without_a_secret_are_warned_about_once(caplog):
     caplog.clear()
     await ask(guarded(Handler(), secret=b"of this deployment"), key=KEY, headers=bearer("a"))
     assert "secret" not in caplog.text
+
+
+async def tenant_later(scope):
+    return "acme"
+
+
+class TenantLater:
+    async def __call__(self, scope):
+        return "acme"
+
+
+@pytest.mark.parametrize("tenant_of", [tenant_later, TenantLater(), functools.partial(tenant_later)])
+def test_an_async_tenant_of_is_refused_with_what_to_do(tenant_of):
+    with pytest.raises(TypeError, match=r"tenant_of.*middleware outside of this one.*tenant_of=lambda"):
+        guarded(Handler(), tenant_of=tenant_of)
+
+
+@pytest.mark.parametrize("authenticator", [None, Desk()])
+@pytest.mark.parametrize(
+    ("tenant_of", "said"),
+    [(lambda scope: tenant_later(scope), r"tenant_of=lambda"), (lambda scope: 7, r"as text, or None.*not int")],
+)
+async def test_so_is_one_that_shows_it_only_when_it_is_asked(tenant_of, said, authenticator):
+    handler = Handler()
+    app = guarded(handler, tenant_of=tenant_of, authenticator=authenticator)
+    with pytest.raises(TypeError, match=said):
+        await ask(app, key=KEY, headers=bearer("acme/ann"))
+    assert handler.runs == 0
+
+
+async def test_case_of_may_be_async_or_not():
+    case = Case(case_id=str(uuid7()), tenant_id="acme")
+
+    async def later(principal, scope):
+        return case
+
+    for case_of in (later, lambda principal, scope: case):
+        app = guarded(Handler(), authenticator=Desk(), case_of=case_of, case_required=True)
+        assert (await ask(app, key=KEY, headers=bearer("acme/ann"))).status == 201
+
+
+def test_an_async_rule_for_statuses_is_refused():
+    async def keeps(status):
+        return False
+
+    with pytest.raises(TypeError, match="keeps must not be async"):
+        RoutePolicy(keeps=keeps)

@@ -6,6 +6,9 @@ import pytest
 
 from sameas import current_context
 from sameas.identity.scope import Case, ScopeError, current_principal, current_scope
+from sameas.once.store import Query
+from sameas.stores.memory import MemoryBackend
+from sameas.testing.clock import MovableClock
 from sameas.web import RoutePolicy, capture
 from tests.unit.web.asking import Handler, ask, guarded
 from tests.unit.web.test_tenants import Desk, bearer
@@ -53,6 +56,27 @@ async def test_without_a_tenant_there_is_no_scope():
     assert handler.scope is None
     await ask(guarded(handler, tenant_of=lambda scope: "acme"), headers=TRACED)
     assert handler.scope.tenant_id == "acme"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_record_and_the_scope_that_somebody_asks_for_are_of_one_hop(mode):
+    handler = Inside()
+    app = guarded(handler, mode=mode)
+    await ask(app, key=KEY)
+    (record,) = (await app.engine.find(Query())).records
+    assert record.about.audit == {
+        "trace_id": handler.scope.trace_id,
+        "invocation_id": handler.scope.invocation_id,
+        "idempotency_key": "order-1",
+    }
+
+
+async def test_a_scope_that_nobody_asks_for_is_not_made():
+    asked = []
+    app = guarded(Handler(), tenant_of=lambda scope: asked.append(1) or "acme")
+    assert (await ask(app, key=KEY)).status == 201
+    # For the record alone.
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -167,6 +191,36 @@ async def test_off_tells_the_callers_of_an_authenticator_apart_without_asking_it
         await ask(app, key=KEY, headers=bearer(who))
     assert handler.children[0] == handler.children[2] != handler.children[1]
     assert desk.asked == 0
+
+
+@pytest.mark.parametrize("mode", ["shadow", "off"])
+async def test_two_credentials_under_one_key_have_child_keys_of_their_own(mode):
+    handler = Charging()
+    app = guarded(handler, mode=mode)
+    for headers in (bearer("acme/ann"), bearer("acme/bob"), [], bearer("acme/bob"), bearer("acme/ann"), []):
+        assert (await ask(app, key=KEY, headers=headers)).status == 201
+    ann, bob, nobody, *again = handler.children
+    assert len({ann, bob, nobody}) == 3
+    assert again == [bob, ann, nobody]
+
+
+async def test_a_key_that_comes_with_another_credential_when_its_record_is_gone_has_child_keys_of_its_own():
+    handler, clock = Charging(), MovableClock()
+    app = guarded(handler, backend=MemoryBackend(clock), expires_after=60)
+    for who in ("acme/ann", "acme/bob"):
+        assert (await ask(app, key=KEY, headers=bearer(who))).status == 201
+        clock.advance(61)
+    assert len(set(handler.children)) == 2
+
+
+async def test_under_shadow_another_request_under_a_key_has_child_keys_of_its_own():
+    handler = Charging()
+    app = guarded(handler, mode="shadow")
+    for amount in (1, 2, 2, 1):
+        assert (await ask(app, key=KEY, json={"amount": amount})).status == 201
+    one, two, *again = handler.children
+    assert one != two
+    assert again == [two, one]
 
 
 async def test_under_shadow_the_content_gives_the_same_child_key():

@@ -196,3 +196,73 @@ async def test_an_answer_that_no_server_can_send_is_not_kept(opening, delivery):
         with pytest.raises((RuntimeError, TypeError)):
             await ask(app, key="a", json={})
     assert len(runs) == 2
+
+
+@pytest.mark.parametrize("delivery", ["hold", "passthrough"])
+@pytest.mark.parametrize("size", [100, capture.IN_MEMORY], ids=["in memory", "on disk"])
+async def test_an_answer_from_memory_that_is_used_again_is_kept_as_it_was(delivery, size):
+    async def reads_into_one_buffer(scope, receive, send):
+        buffer = bytearray(size)
+        await send(start(200, (b"content-type", b"text/plain")))
+        for letter in b"abc":
+            buffer[:] = bytes([letter]) * size
+            await send({"type": "http.response.body", "body": memoryview(buffer), "more_body": letter != b"c"[0]})
+        buffer[:] = b"x" * size
+
+    app = guarded(reads_into_one_buffer, delivery=delivery)
+    first, replay = [await ask(app, key="a") for _ in range(2)]
+    assert replay.body == b"a" * size + b"b" * size + b"c" * size
+    assert replay.replayed == "true"
+    if delivery == "hold":
+        assert first.body == replay.body
+
+
+async def test_a_request_from_memory_that_is_used_again_is_compared_as_it_was():
+    handler = Handler()
+    app = guarded(handler)
+
+    async def asked(amounts):
+        buffer, left, said = bytearray(11), list(amounts), []
+
+        async def receive():
+            buffer[:] = b"%011d" % left.pop(0)
+            return {"type": "http.request", "body": memoryview(buffer), "more_body": bool(left)}
+
+        async def send(message):
+            said.append(message)
+
+        await app(http_scope(headers=[(b"idempotency-key", b"a")]), receive, send)
+        return said[0]["status"]
+
+    assert await asked([1, 2]) == 201
+    assert handler.bodies == [b"%011d%011d" % (1, 2)]
+    # Both would be twice the second, if it were read when all is there.
+    assert await asked([2, 2]) == 422
+    assert await asked([1, 2]) == 201
+    assert handler.runs == 1
+
+
+async def test_headers_that_can_be_read_once_are_read_by_all():
+    seen = []
+
+    async def application(scope, receive, send):
+        seen.append(dict(scope["headers"]))
+        await Handler()(scope, receive, send)
+
+    app = guarded(application)
+
+    async def asked(token):
+        said = []
+
+        async def receive():
+            return {"type": "http.request", "body": b""}
+
+        async def send(message):
+            said.append(message)
+
+        sent = [(b"idempotency-key", b"a"), (b"authorization", token)]
+        await app(http_scope(headers=[]) | {"headers": iter(sent)}, receive, send)
+        return said[0]["status"]
+
+    assert [await asked(b"Bearer ann"), await asked(b"Bearer bob"), await asked(b"Bearer ann")] == [201, 422, 201]
+    assert [headers[b"authorization"] for headers in seen] == [b"Bearer ann"]

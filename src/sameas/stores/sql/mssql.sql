@@ -162,6 +162,34 @@ FROM [dbo].[IdempotencyKeys] AS k
 WHERE k.[Digest] = @digest AND k.[Fence] = @fence AND CAST(k.[AttemptId] AS VARBINARY(MAX)) = CAST(@attempt_id AS VARBINARY(MAX))
   AND k.[State] = 'held' AND k.[ExpiresAt] > @now
 
+-- name: renew_many
+-- purpose: move many leases on; tells of those that were, and passes over records that another transaction holds
+SET NOCOUNT ON;
+SET LOCK_TIMEOUT {lock_wait};
+DECLARE @skew BIGINT = :skew;
+DECLARE @now DATETIME2(7) = DATEADD(MICROSECOND, CAST(@skew % 1000000 AS INT), DATEADD(SECOND, CAST(@skew / 1000000 % 86400 AS INT),
+  DATEADD(DAY, CAST(@skew / 86400000000 AS INT), CAST(SYSUTCDATETIME() AS DATETIME2(6)))));
+DECLARE @asked TABLE ([Digest] BINARY(32) NOT NULL, [Fence] BIGINT NOT NULL, [AttemptId] NVARCHAR(255) NOT NULL,
+  [LeaseFor] BIGINT NOT NULL, [RetainFor] BIGINT NOT NULL);
+INSERT INTO @asked ([Digest], [Fence], [AttemptId], [LeaseFor], [RetainFor]) VALUES {leases};
+UPDATE k SET
+  k.[LeaseUntil] = DATEADD(MICROSECOND, CAST(a.[LeaseFor] % 1000000 AS INT), DATEADD(SECOND, CAST(a.[LeaseFor] / 1000000 % 86400 AS INT),
+  DATEADD(DAY, CAST(a.[LeaseFor] / 86400000000 AS INT), @now))),
+  k.[ExpiresAt] = CASE WHEN k.[ExpiresAt] > DATEADD(MICROSECOND, CAST(a.[RetainFor] % 1000000 AS INT), DATEADD(SECOND, CAST(a.[RetainFor] / 1000000 % 86400 AS INT),
+  DATEADD(DAY, CAST(a.[RetainFor] / 86400000000 AS INT), @now))) THEN k.[ExpiresAt]
+  ELSE DATEADD(MICROSECOND, CAST(a.[RetainFor] % 1000000 AS INT), DATEADD(SECOND, CAST(a.[RetainFor] / 1000000 % 86400 AS INT),
+  DATEADD(DAY, CAST(a.[RetainFor] / 86400000000 AS INT), @now))) END
+OUTPUT a.[Digest], a.[Fence], a.[AttemptId], DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(7)), @now),
+       DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(7)), inserted.[ExpiresAt])
+FROM [dbo].[IdempotencyKeys] AS k WITH (ROWLOCK, READPAST)
+JOIN @asked AS a ON k.[Digest] = a.[Digest]
+WHERE k.[Fence] = a.[Fence] AND CAST(k.[AttemptId] AS VARBINARY(MAX)) = CAST(a.[AttemptId] AS VARBINARY(MAX))
+  AND k.[State] = 'held' AND k.[ExpiresAt] > @now
+
+-- name: one_lease
+-- purpose: one of many leases
+(:digest{number}, :fence{number}, :attempt_id{number}, :lease_for{number}, :retain_for{number})
+
 -- name: settle
 -- purpose: the holder hands in a result or a failure that is kept
 SET NOCOUNT ON;
