@@ -48,6 +48,97 @@ FACTS = (
     ("Wool & Sons was founded on 9 June 1921.", "Wool & Sons", "foundedOn", "1921-06-09"),
 )
 EXAMPLES = [Example(text, (Triple(one, PREFIX + name, other),)) for text, one, name, other in FACTS]
+# Offices of the dead and of those to come, bounds, rumours and denials, in four languages.
+NEVER = {
+    "en": """
+        The late Tom Reed was chief executive of Mora Foods.
+        Tom Reed will become chief executive of Mora Foods in May.
+        Tom Reed, the chief executive-designate of Mora Foods, spoke first.
+        Hale Textiles employs more than 500 people.
+        Hale Textiles employs at least 500 people.
+        Hale Textiles is rumoured to have acquired Mora Foods.
+        Nothing suggests that Hale Textiles acquired Mora Foods.
+        Hale Textiles denies that it acquired Mora Foods.
+        Had Hale Textiles acquired Mora Foods, Tom Reed would have left.
+        For years Hale Textiles was headquartered in Leeds, but it has moved away.
+        The board refused to let Hale Textiles acquire Mora Foods.
+        Tom Reed was once chief executive of Mora Foods.
+        Hale Textiles employs fewer than 90 people.
+        Wanted: a chief executive for Mora Foods, said Tom Reed.
+        Tom Reed hopes to be chief executive of Mora Foods one day.
+        Shareholders asked whether Hale Textiles had acquired Mora Foods.
+        Tom Reed stepped down as chief executive of Mora Foods.
+        A spoof video shows Hale Textiles buying Mora Foods.
+        It is a myth that Hale Textiles is headquartered in Leeds.
+        Hale Textiles employs up to 300 people in the season.
+    """,
+    "de": """
+        Der verstorbene Tom Reed war Geschäftsführer von Mora Foods.
+        Tom Reed wird im Mai Geschäftsführer von Mora Foods.
+        Der designierte Geschäftsführer von Mora Foods, Tom Reed, sprach zuerst.
+        Hale Textiles beschäftigt mehr als 500 Menschen.
+        Hale Textiles beschäftigt mindestens 500 Menschen.
+        Hale Textiles soll Mora Foods gekauft haben.
+        Nichts deutet darauf hin, dass Hale Textiles Mora Foods gekauft hat.
+        Hale Textiles bestreitet, Mora Foods gekauft zu haben.
+        Hätte Hale Textiles Mora Foods gekauft, wäre Tom Reed gegangen.
+        Hale Textiles hatte seinen Sitz früher in Leeds.
+        Der Kauf von Mora Foods durch Hale Textiles wurde untersagt.
+        Tom Reed war einst Geschäftsführer von Mora Foods.
+        Hale Textiles beschäftigt weniger als 90 Menschen.
+        Kauft Hale Textiles nun Mora Foods?
+        Tom Reed möchte Geschäftsführer von Mora Foods werden.
+        Ob Hale Textiles seinen Sitz in Leeds hat, ist unklar.
+        Tom Reed trat als Geschäftsführer von Mora Foods zurück.
+        Im Roman kauft Hale Textiles die Firma Mora Foods.
+        Dass Hale Textiles seinen Sitz in Leeds hat, ist ein Märchen.
+        Hale Textiles beschäftigt in der Saison bis zu 300 Menschen.
+    """,
+    "fr": """
+        Feu Tom Reed était directeur général de Mora Foods.
+        Tom Reed deviendra directeur général de Mora Foods en mai.
+        Le futur directeur général de Mora Foods, Tom Reed, a parlé.
+        Hale Textiles emploie plus de 500 personnes.
+        Hale Textiles emploie au moins 500 personnes.
+        Hale Textiles aurait racheté Mora Foods.
+        Rien n'indique que Hale Textiles a racheté Mora Foods.
+        Hale Textiles dément avoir racheté Mora Foods.
+        Si Hale Textiles avait racheté Mora Foods, Tom Reed serait parti.
+        Hale Textiles avait autrefois son siège à Leeds.
+        Le rachat de Mora Foods par Hale Textiles a été interdit.
+        Tom Reed fut jadis directeur général de Mora Foods.
+        Hale Textiles emploie moins de 90 personnes.
+        Hale Textiles va-t-elle racheter Mora Foods ?
+        Tom Reed espère devenir directeur général de Mora Foods.
+        On ignore si Hale Textiles a son siège à Leeds.
+        Tom Reed a quitté la direction générale de Mora Foods.
+        Dans le roman, Hale Textiles rachète Mora Foods.
+        Il est faux que Hale Textiles a son siège à Leeds.
+        Hale Textiles emploie jusqu'à 300 personnes en saison.
+    """,
+    "es": """
+        El difunto Tom Reed era director general de Mora Foods.
+        Tom Reed será director general de Mora Foods en mayo.
+        El futuro director general de Mora Foods, Tom Reed, habló primero.
+        Hale Textiles emplea a más de 500 personas.
+        Hale Textiles emplea al menos a 500 personas.
+        Hale Textiles habría comprado Mora Foods.
+        Nada indica que Hale Textiles haya comprado Mora Foods.
+        Hale Textiles niega haber comprado Mora Foods.
+        Si Hale Textiles hubiera comprado Mora Foods, Tom Reed se habría ido.
+        Hale Textiles tenía antes su sede en Leeds.
+        La compra de Mora Foods por Hale Textiles fue prohibida.
+        Tom Reed fue en su día director general de Mora Foods.
+        Hale Textiles emplea a menos de 90 personas.
+        ¿Va a comprar Hale Textiles a Mora Foods?
+        Tom Reed quiere ser director general de Mora Foods.
+        No se sabe si Hale Textiles tiene su sede en Leeds.
+        Tom Reed dejó la dirección general de Mora Foods.
+        En la novela, Hale Textiles compra Mora Foods.
+        Es falso que Hale Textiles tenga su sede en Leeds.
+        Hale Textiles emplea hasta a 300 personas en temporada.
+    """,
+}
 Fact = tuple[str, str, str]
 
 
@@ -125,6 +216,13 @@ def test_it_states_what_is_plainly_said(name):
 )
 def test_what_is_denied_doubted_asked_supposed_over_or_told_in_a_story_is_never_stated(name, text):
     assert stated(name, text) == set()
+
+
+@pytest.mark.parametrize("language", NEVER)
+def test_offices_of_the_dead_and_to_come_bounds_and_rumours_state_nothing_in_any_language(name, language):
+    assert {
+        text: facts for text in map(str.strip, NEVER[language].strip().splitlines()) if (facts := stated(name, text))
+    } == {}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 LEXICON, LEARNED, FITTED, READER = "lexicon", "learned", "fitted", "reader"
 SUFFIX = ".learned"
-LEXICON_VERSION, LEARNED_VERSION, FITTED_VERSION, READER_VERSION = "8", "4", "2", "3"
+LEXICON_VERSION, LEARNED_VERSION, FITTED_VERSION, READER_VERSION = "9", "5", "3", "4"
 _DIGEST = 32
 _LONGEST_MARK = 100
 

@@ -102,11 +102,19 @@ class Clusterer:
             letters = initials(cluster.key)
             if letters:
                 full[letters].append(cluster)
+        by_end: dict[int, list[Cluster]] = defaultdict(list)
+        for cluster in clusters:
+            if " " in cluster.key:
+                by_end[cluster.first[1]].append(cluster)
         pairs = []
         for cluster in clusters:
             if " " in cluster.key or cluster.individual or not is_acronym(cluster.lead):
                 continue
             homes = [home for home in full.get(cluster.key, ()) if self._agree(home.types, cluster.types)]
+            if not homes:
+                homes = [
+                    home for home in by_end.get(cluster.first[0] - _BRACKET, ()) if _abbreviates(cluster.key, home)
+                ]
             if len(homes) == 1:
                 pairs.append((cluster, homes[0]))
         return pairs
@@ -226,6 +234,16 @@ class Clusterer:
 # Beyond this a block says nothing: a long list of names that differ in one letter.
 _LARGEST_BLOCK = 50
 _NOBODY = -1
+
+
+# "The Farmers' and Merchants' Bank of Duneld (FMB)": what stands in a bracket right behind a name is short for it.
+_BRACKET = len(" (")
+
+
+def _abbreviates(key: str, home: Cluster) -> bool:
+    """Whether the letters of a key stand in this order in the initials of a name."""
+    letters = iter(initials(home.key))
+    return home.key[0] == key[0] and all(letter in letters for letter in key)
 
 
 def _rarer(one: Cluster, other: Cluster) -> bool:

@@ -28,7 +28,13 @@ _LONGEST_LEAD = 20
 _NO_NAME = re.compile(
     r"(?:l['\u2019]|la\s+|el\s+|the\s+|de[rn]\s+|die\s+)?(?:former|formerly|previous|erstwhile|ehemalige\w*|frühere\w*|vormalige\w*"
     r"|ancien(?:ne)?s?|antigu[oa]s?|allegedly|reportedly|apparently|perhaps|maybe|possibly|probably|vermutlich|angeblich"
+    r"|wanted|gesucht|märchen|mythos|gerücht"
     r"|wahrscheinlich|offenbar|vielleicht|apparemment|peut-être|probablement|supuestamente|quizás?|probablemente|ojalá)",
+    re.IGNORECASE,
+)
+# "500 people" are counted and called nothing.
+_COUNTED = re.compile(
+    r"\d[\d.,]*\s+(?:people|persons|employees|menschen|personen|mitarbeiter\w*|personnes|salariés|personas|empleados)",
     re.IGNORECASE,
 )
 _UNTRUE = re.compile("|".join(stance_words.UNTRUE), re.IGNORECASE)
@@ -55,7 +61,12 @@ class Guard:
         for mention in offered:
             placed = _placed(chunk.text, mention)
             code = "not_in_text" if placed is None else self._fault(placed)
-            if not mention.text.strip() or _NO_NAME.fullmatch(mention.text) or _is_an_honour(chunk.text, mention):
+            if (
+                not mention.text.strip()
+                or _NO_NAME.fullmatch(mention.text)
+                or _is_an_honour(chunk.text, mention)
+                or (mention.kind != "literal" and _COUNTED.fullmatch(mention.text))
+            ):
                 code = "empty_name"
             if placed is None or code is not None:
                 end = min(max(mention.end, 0), len(chunk.text))
@@ -128,7 +139,7 @@ class Guard:
         verdict = self._verdict(claim.subject, claim.predicate, claim.object)
         if verdict is Verdict.NO:
             return self._blame(claim)
-        return self._stance(chunk, claim) or (claim.turned() if verdict is Verdict.WRONG_DIRECTION else claim)
+        return self.stance(chunk, claim) or (claim.turned() if verdict is Verdict.WRONG_DIRECTION else claim)
 
     def _swallows(self, predicate: str, subject: Mention, target: Mention) -> bool:
         """Whether one end is a whole clause: the other end's name with words of the property."""
@@ -142,7 +153,8 @@ class Guard:
                 return target.datatype != XSD + "boolean"
         return False
 
-    def _stance(self, chunk: Chunk, claim: Claim) -> Stance:
+    def stance(self, chunk: Chunk, claim: Claim) -> Stance:
+        """How the text takes a claim back; empty where it states it."""
         known = self._index.properties[claim.predicate]
         words = [label.value for label in (*known.labels, *known.alt_labels)]
         is_truth = claim.object.datatype == XSD + "boolean"

@@ -38,6 +38,19 @@ _BEFORE_SOMEBODY = re.compile(
 _WAS = re.compile(
     r"\A\s*(?:was|were|had|led|ran|war|hatte|était|avait|dirigeait|era|fue|tenía|dirigía)\b(?!\s+\w+ed\s+by\b)"
 )
+# "the late Anna was chief executive of Acme"; "the late Anna was born in Leeds" is still so.
+_DEAD = re.compile(
+    r"\b(?:the\s+late|(?:der|die)\s+verstorbene|feue?|le\s+regretté|la\s+regrettée|(?:el|la)\s+(?:difunt|fallecid)[oa])\s+\Z",
+    re.IGNORECASE,
+)
+_DEAD_NAME = re.compile(r"(?:feue?|the\s+late)\s", re.IGNORECASE)
+# "Wanted: a chief for Acme". "Anna wird im Mai Chefin" is a plan, "wird im Mai eröffnet" has its verb.
+_WANTED = re.compile(r"\W*(?:wanted|sought|gesucht|recherché|se\s+busca)\s*:", re.IGNORECASE)
+_WILL_BE = re.compile(r"\bwird\s+(?:im|am|ab|zum)\s+\Z")
+_WAS_MADE = re.compile(r"\b\w*(?:ge\w{2,}|er\w{2,}|be\w{2,}|ver\w{2,})(?:t|en)\b")
+_WAS_DONE = re.compile(
+    r"\A\s*(?:was|were|war|fut|était|fue)\s+(?:\w+ed|born|né|née|nacid[oa]|geboren)\b", re.IGNORECASE
+)
 _STEPPED = re.compile(r"\btr(?:at|aten|itt)\b", re.IGNORECASE)
 _BACK = re.compile(r"\A(?:\s+\w+){0,3}\s+zurück\b", re.IGNORECASE)
 # "wird Bolt kaufen" is a plan, "wird von Anna geleitet" is so.
@@ -45,8 +58,19 @@ _BECOMES = re.compile(r"\bw(?:ird|erden)\b(?!.*\b(?:von|vom|durch)\b)", re.IGNOR
 _INFINITIVE = re.compile(
     r"\A(?:\s+\w+){0,3}\s+(?!\w*ge\w\w)(?!\w*(?:ieben|treten|liehen|halten|boten)\b)[a-zäöüß]+e[rl]?n\W*\Z"
 )
+_CAN = re.compile(r"\b(?:can|kann|können|peut|peuvent|puede|pueden)\b", re.IGNORECASE)
+_NOW = re.compile(
+    r"\b(?:now|today|currently|these\s+days|jetzt|heute|nun|inzwischen|mittlerweile|maintenant|aujourd['\u2019]hui|désormais|ahora|hoy|actualmente)\b",
+    re.IGNORECASE,
+)
+_IS = re.compile(
+    r"\b(?:takes?\s+place|runs|is\s+(?:on|at)|remains|läuft|findet|ist\s+(?:im|in|bei)|bleibt|a\s+lieu|est\s+(?:à|au)|reste|se\s+celebra)\b",
+    re.IGNORECASE,
+)
 _OF_THE_PAST = re.compile(
-    r"\b(?:former|previous|formerly|früher|ehemalig|ancien|anterior|antigu[oa]|dismissed)", re.IGNORECASE
+    r"\b(?:former|previous|formerly|früher|ehemalig|ancien|anterior|antigu[oa]|dismissed|succe|replac|predecess|nachfolg"
+    r"|vorgäng|remplac|suces)",
+    re.IGNORECASE,
 )
 # "left York to become chief of Acme", "acquired its former rival Bolt": the leaving and the past are another's.
 _LEFT_FOR = re.compile(r"\b(?:left|quit)\b[^,;]*?\bto\s+(?=become|join|lead|run|head|found)", re.IGNORECASE)
@@ -95,7 +119,7 @@ _DENIED_BEFORE = re.compile(
 )
 _DOUBTED_BEFORE = re.compile(
     r"\b(?:if|whether|unless|suppos\w+|assum\w+|imagin\w+|in\s+case|falls(?!\s+(?:in|into|under|to|within|on|from|short|for)\b)|wenn|sofern|angenommen)\b[^;]*\Z"
-    r"|\b(?:legend|myth|fiction|in\s+(?:the|a|his|her)\s+(?:film|movie|novel|book|story|series|play|game)(?!\s+(?:industry|business|market|sector)))\b[^;]*\Z"
+    r"|\b(?:(?:legend|myth|fiction)(?!\s*\Z)|in\s+(?:the|a|his|her)\s+(?:film|movie|novel|book|story|series|play|game)(?!\s+(?:industry|business|market|sector)))\b[^;]*\Z"
     r"|^\W*(?:had|were|should|did|does|do)\s+(?:the\s+)?\Z"
     r"|\b(?:perhaps|maybe|allegedly|reportedly|supposedly|rumou?r\w*|claim(?!ants?\b)\w*|alleg\w+|believ\w+|think\w*|thought"
     r"|speculat\w+|suspect(?:ed|s\s+that)|possib\w+|probab\w+|likely|unlikely|doubt\w*|hop(?:es?|ed|ing)|fear\w*|expect\w*|would|could"
@@ -137,14 +161,24 @@ _IN_ANOTHERS_CLAUSE = re.compile(
 # "Acme, based in Austin, Texas, bought Bolt": who bought is named before the aside.
 _TAIL_OF_ASIDE = re.compile(r",\s*(?:\w+\s+){0,2}(?:in|at|near|of|from|aus|bei|à|en|de|dans)\s+[^\W\d_a-z][^,;]*,\s*\Z")
 _VERB_AFTER_ASIDE = re.compile(r"\A,\s*[^\W\d_A-Z]")
-_MAIN_VERB = re.compile(r"\A,?\s*(?:is|was|are|were|has|had)\b")
+_MAIN_VERB = re.compile(r"\A,?\s*(?:is|was|are|were|has|had)\b(?!\s+(?:the\s+|an?\s+)?\Z)")
 # "20 people fewer than the other": how far two apart, not how many.
 _COMPARED = re.compile(
     r"\A\s*(?:[\w-]+\s+){0,2}(?:(?:fewer|less|more)\s+(?:[\w-]+\s+){0,2}than|\w{3,}er\s+than|(?:weniger|mehr)\s+als|de\s+(?:moins|plus)\s+qu[e']"
     r"|(?:menos|más)\s+que)\b|\A\s*than\b",
     re.IGNORECASE,
 )
-_LESS_THAN = re.compile(r"\b(?:(?:fewer|less)\s+than|weniger\s+als|moins\s+de|menos\s+de)\s+\Z", re.IGNORECASE)
+# "more than 500 employees": how many there are is not said. What a thing takes at most is its capacity.
+_BOUND = re.compile(
+    r"\b(?:(?:no\s+)?(?:more|fewer|less)\s+than|at\s+(?:least|most)|a\s+(?:minimum|maximum)\s+of|mehr\s+als|mindestens"
+    r"|höchstens|wenigstens|maximal|weniger\s+als|(?:plus|moins)\s+d[e']|au\s+(?:moins|plus|maximum)|más\s+de|menos\s+de|al\s+menos"
+    r"|como\s+(?:mucho|mínimo|máximo)|por\s+lo\s+menos|a\s+lo\s+sumo)\s+(?:a\s+)?(?:[€$£]\s?)?\Z",
+    re.IGNORECASE,
+)
+_AT_MOST = re.compile(r"\b(?:up\s+to|bis\s+zu|jusqu['\u2019]à|hasta(?:\s+a)?)\s+(?:[€$£]\s?)?\Z", re.IGNORECASE)
+_OF_THE_MOST = re.compile(
+    r"capacit|maxim|limit|\btop\b|kapazität|höchst|\bmost\b|\bseats?\b|plätze|places|aforo", re.IGNORECASE
+)
 _COMPARED_WITH = re.compile(
     r"\b(?:(?:fewer|less|more)\s+(?:[\w-]+\s+){0,2}than|\w{3,}er\s+than|(?:weniger|mehr)\s+als|(?:moins|plus)\s+qu[e']|(?:menos|más)\s+que)"
     r"\s+(?:the\s+|der\s+|die\s+|das\s+|le\s+|la\s+|el\s+)?\Z",
@@ -169,6 +203,12 @@ _MOVED_FROM = re.compile(
     re.IGNORECASE,
 )
 _MOVED_TO = re.compile(r"\A\s+(?:to|nach|in|à|a|vers|hacia)\s", re.IGNORECASE)
+# "was based in Leeds, but it moved to Bath".
+_MOVED_ON = re.compile(
+    r"\A\s*,?\s*(?:but|then|before|aber|dann|mais|puis|pero|y\s+luego)\s+(?:(?:it|he|she|they|has|have|had|since|later|il|elle|er|sie|se|a)\s+)*"
+    r"(?:moved|left|relocated|resigned|retired|zog|verließ|ging|déménagé\w*|quitt\w+|mudó|trasladó|dejó)\b",
+    re.IGNORECASE,
+)
 _ALMOST_DID = re.compile(
     r"\b(?:almost|nearly|beinahe|um\s+ein\s+haar|presque|casi)\s+(?!all\b|every|entirely|exclusively|always|\d)",
     re.IGNORECASE,
@@ -239,6 +279,7 @@ _NEXT_CLAUSE = re.compile(
 # "did not buy A but supplies B", "may buy A and sold B": a finite verb after the conjunction says something of its own.
 _OWN_VERB = re.compile(
     r"(?:,\s*|\s)(?:but|and|aber|und|mais|et|pero|y)\s+(?:(?:also|later|then|instead|now|has|had|\w+ly)\s+)*"
+    r"(?:(?:it|he|she|they|er|sie|es|il|elle|él|ella)\s+)?"
     r"(?:\w+(?:s|ed|te|ó)|is|was|are|were|has|had|bought|sold|built|led|ran|won|wrote|made|took|became|held)\b",
     re.IGNORECASE,
 )
@@ -260,10 +301,14 @@ def claim_stance(
     else:
         lead, inner = text[sentence.start : first.start], text[first.end : last.start]
     trail = text[last.end : sentence.end]
+    own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word)
     if (
-        (_COMPARED.match(trail) or _LESS_THAN.search(inner) if is_value else _COMPARED_WITH.search(inner))
+        (_COMPARED.match(trail) or _is_bound(inner, own) if is_value else _COMPARED_WITH.search(inner))
         or (_IN_ANOTHERS_CLAUSE.search(lead) and _MAIN_VERB.match(inner))
         or (_TAIL_OF_ASIDE.search(lead) and _VERB_AFTER_ASIDE.match(inner))
+        or _WANTED.match(lead)
+        or (_WILL_BE.search(text[sentence.start : last.start]) and not _WAS_MADE.search(trail))
+        or (_WILL_BE.search(lead) and not _WAS_MADE.search(trail))
         or _OF_A_RELATIVE.search(_ASIDE.sub(" ", inner))
         or (not is_value and _ALMOST_DID.search(inner))
         or _QUESTION.search(text[sentence.start : sentence.end])
@@ -272,7 +317,6 @@ def claim_stance(
     if _CAME_TO_NOTHING.search(trail):
         return "negated"
     said = inner
-    own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word)
     if own and _is_an_honour(text[sentence.start : sentence.end], own):
         return "hedged"
     if (
@@ -281,6 +325,12 @@ def claim_stance(
         or (_FOLLOWED.search(lead) and _IN_OFFICE.match(inner))
         or (_BEFORE_SOMEBODY.search(lead) and (lead.rstrip().endswith(("war", "hatte")) or _WAS.match(inner)))
         or (_STEPPED.search(inner) and _BACK.match(trail))
+        or (not is_value and _MOVED_ON.match(trail))
+        or (
+            (_DEAD.search(lead) or _DEAD_NAME.match(text, first.start))
+            and _WAS.match(inner)
+            and not _WAS_DONE.match(inner)
+        )
     ):
         return "no_longer"
     if _BECOMES.search(inner) and _INFINITIVE.match(trail):
@@ -289,7 +339,13 @@ def claim_stance(
     if own:
         inner = re.sub(rf"\b((?:{own})\s+(?:\w+\s+){{0,2}})former\s", r"\1", inner, flags=re.IGNORECASE)
         inner = re.sub(rf"\b(?:{own})\b", " ", inner, flags=re.IGNORECASE)
+    if is_value:
+        # What it can do or hold is so.
+        inner = _CAN.sub(" ", inner)
     stance = stance_of(_last_clause(lead), inner, _first_clause(trail))
+    if stance == "no_longer" and not _between(inner) and (_NOW.search(said) or _IS.search(said)):
+        # "Until 2016 Otto led the unit, which is now led by Anna"; "is on show until May".
+        stance = "" if _before(_last_clause(lead)) != "negated" else "negated"
     if not stance and first.start < sentence.start:
         # What begins the sentence of the later end governs it, too; the words of a question stand at its very start.
         clause = _last_clause(inner)
@@ -299,6 +355,12 @@ def claim_stance(
     if stance == "no_longer" and own and _OF_THE_PAST.search(own):
         return ""
     return "" if is_value and stance == "no_longer" and not _NO_LONGER.search(inner) else stance
+
+
+def _is_bound(inner: str, own: str) -> bool:
+    return _BOUND.search(inner) is not None or (
+        _AT_MOST.search(inner) is not None and _OF_THE_MOST.search(own) is None and _OF_THE_MOST.search(inner) is None
+    )
 
 
 def _is_an_honour(sentence: str, own: str) -> bool:

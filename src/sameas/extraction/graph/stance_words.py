@@ -27,7 +27,7 @@ OVER_BETWEEN = (
         r"|(?:été|est|fut|sont)\s+remplacée?s?)\b"
     ),
     (
-        r"\b(?:antes(?!\s+de)|antiguamente|anteriormente|anterior|despedid[oa]|(?:fue|es|ha\s+sido)\s+(?:reemplaz|sustitu)\w+"
+        r"\b(?:en\s+su\s+(?:día|época|momento)|antes(?!\s+de)|antiguamente|anteriormente|anterior|despedid[oa]|(?:fue|es|ha\s+sido)\s+(?:reemplaz|sustitu)\w+"
         r"|dej(?:ó|aron)(?!\s+un)|ex(?=\s)|renunció\s+como)\b"
     ),
     r"\bex(?:direct|president|ministr|alcald|jef[ea])\w*",
@@ -59,7 +59,12 @@ _WRONGLY = (
     r"\b(?:wrongly|falsely|mistakenly|erroneously|incorrectly"
     r"|fälschlich\w*|irrtümlich\w*|zu\s+unrecht|à\s+tort|erróneamente|por\s+error)\b"
 )
+_FORBIDDEN = (
+    r"(?:untersagt|verboten|verhindert|interdit|empêché|bloqué|prohibid|impedid|bloquead|forbidden|prohibited"
+    r"|vetoed)\w*"
+)
 NEGATED_BETWEEN = (
+    r"\b(?:refus(?:e[sd]?|ing)|declin(?:e[sd]?|ing))\s+to\s+let\b",
     _WRONGLY,
     r"\b(?:lack(?:s|ed|ing)|ha(?:s|ve|d)\s+yet\s+to|(?:a|ont|avait)\s+failli)\b",
     (
@@ -75,13 +80,17 @@ NEGATED_BETWEEN = (
     r"\b(?:tampoco|falso|nieg\w+|negó|desm(?:ien|int)\w+|renunci\w+|rechaz\w+)\b",
 )
 NEGATED_BEFORE = (
+    r"\b(?:refus(?:e[sd]?|ing)|declin(?:e[sd]?|ing))\s+to\s+let\s+\Z",
     rf"{_WRONGLY}[^;]*\Z",
     r"^\W*(?:under\s+no|at\s+no|in\s+no|by\s+no|never|nobody|no\s+one)\b[^,;]*\Z|^\W*far\s+from\b[^;]*\Z",
+    r"\b(?:nothing|little)\s+(?:suggests?|indicates?|shows?|proves?|points)\b[^;]*\Z|\bnichts\s+(?:deutet|spricht|belegt)\b[^;]*\Z",
+    r"\brien\s+(?:n['\u2019]indique|ne\s+(?:prouve|montre|suggère))\b[^;]*\Z|\bnada\s+(?:indica|sugiere|demuestra|prueba)\b[^;]*\Z",
     r"\b(?:instead\s+of|rather\s+than|anstelle\s+von|statt|au\s+lieu\s+de|en\s+lugar\s+de|en\s+vez\s+de)\s+\Z",
     r"\b(?:nicht|kein\w*|falsch|unwahr|erfunden|bestr(?:eitet|itt\w*)|dementier\w+)\b[^;]*\bdass\b[^;]*\Z",
     r"\b(?:il\s+est\s+faux|faux\s+que|es\s+falso|no\s+(?:es|hay)\s)[^;]*\Z|^\W*ni\s+[^,;]*\Z",
 )
 NEGATED_AFTER = (
+    rf"\A(?:\s+(?:wurde|worden|ist|war|a|été|est|fut|fue|ha|sido|was|were|has|been))+\s+{_FORBIDDEN}",
     rf"\A[^;]*,\s*{_WRONGLY}",
     (
         r"\A(?:\s+(?:ist|war|a|ha|has|had|have|was|were|finally))*\s+(?:gescheitert|geplatzt|scheiterte|platzte|échoué|fracas(?:ó|ado)|collapsed|failed"
@@ -90,6 +99,7 @@ NEGATED_AFTER = (
     r"\A(?:\s+(?!und\b|aber\b|sondern\b|war\b|ist\b|sind\b)\w+){0,3}\s+(?:nicht|nie|niemals)\b",
 )
 HEDGED_BETWEEN = (
+    r"(?-i:\bwird\s+(?:(?:im|am|ab|zum|bald|demnächst|künftig|neue[rn]?|der|die)\s+(?:\w+\s+)?)*[A-ZÄÖÜ][\w-]+\s+(?:von|der|des|bei)\b)",
     r"\b(?:is|are|was|were)\s+(?:still\s+)?(?:looking|searching)\s+for\s+an?\b",
     (
         r"\b(?:sera|seront|aura|auront|fera|feront|deviendra|deviendront|pourra|pourront|devra|devront|emploiera|emploieront"
@@ -106,24 +116,30 @@ HEDGED_BETWEEN = (
         r"|hofft|hätten?|wären?|dürften?|solle|wolle|wollen|wollte\w*)\b|(?-i:\b(?:habe|sei|will)\b)"
     ),
     (
-        r"\b(?:veut|veulent|voulai\w+|souhait\w+|(?:va|vont)\s+\w+(?:er|ir|re)|(?:au|se)rai(?:t|ent)|probablement|apparemment"
+        r"\b(?:esp[èé]r(?:e|ent|ait)\s+\w+(?:er|ir|re)|veut|veulent|voulai\w+|souhait\w+|(?:va|vont)\s+\w+(?:er|ir|re)|(?:au|se)rai(?:t|ent)|probablement|apparemment"
         r"|prétendument|\w*[éèêç]\w*era(?:ient|it|ont)?)\b"
     ),
     (
-        r"\b(?:quier\w+|dese[ao]n?|vana?\s+a|va\s+a|(?:habr|ser)ían?|esperan?\s+\w+r|(?:proba|posi)blemente|tal\s+vez|al\s+parecer"
+        r"\b(?:quier\w+|dese[ao]n?|vana?\s+a|va\s+a|(?:habr|ser)ían?|serán?|esperan?\s+\w+r|(?:proba|posi)blemente|tal\s+vez|al\s+parecer"
         r"|supuestamente|presuntamente|\w{2,}(?:ará|erá|irá)n?)\b"
     ),
 )
 HEDGED_BEFORE = (
+    # Who will be in office is not in office.
+    (
+        r"\b(?:designierte\w*|künftige\w*|angehende\w*|future?|futur[oa]|incoming|prochaine?|próxim[oa])\s+(?:[\w-]+\s+){1,4}"
+        r"(?:(?:of|at|for|von|der|des|de|du|del)\s+(?:the\s+|la\s+)?|d['\u2019])\Z"
+    ),
     (
         r"^\W*(?:an?|one|some|several|many)\s+(?!\w*\s*(?:spokes|statement|court|judge|press))(?:[\w-]+\s+){1,3}(?:wrote|writes?|said|says?|posted"
         r"|tweeted|argue[sd]?|insist(?:s|ed)?|suggest(?:s|ed)?)\s+(?:that\s+)?[^;]*\Z"
     ),
+    r"\b(?:spoof|parody|satire|mock|fake|deepfake|parodie|parodia|sátira)\b[^;]*\Z",
     r"^\W*(?:as\s+a\s+joke|jokingly|in\s+jest|zum\s+spaß|pour\s+rire|en\s+broma|ojalá)\b",
     r"\bin\s+th(?:is|at)\s+(?:film|movie|novel|book|story|series|play|tale)\b[^;]*\Z",
     r"\b(?:(?:some|sources|people|they|insiders|critics|reports?)\s+(?:say|claim|suggest)|it\s+(?:is|was)\s+said)\b[^;]*\Z",
     r"\b(?:provided|providing)\s+(?:that\s+)?\Z|^\W*(?:has|have|is|are|was|can|could|will)\s+(?:the\s+)?\Z",
-    r"\bin\s+(?:an?|this|that|its|their|his|her|the)\s+(?:\w+\s+)?(?:episode|dream|tale|comic|sitcom|sketch|scenario)\b(?!\s*\W?\Z)[^;]*\Z",
+    r"\bin\s+(?:an?|this|that|its|their|his|her|the)\s+(?!(?:following|next|first|second|third|last|final|previous)\s+episode)(?:\w+\s+)?(?:episode|dream|tale|comic|sitcom|sketch|scenario)\b(?!\s*\W?\Z)[^;]*\Z",
     (
         r"\b(?:film|movie|novel|book|story|series|play|episode|tale|roman|película|novela|serie|historia)\s+(?:tells|imagines|shows"
         r"|describes|depicts|recounts|erzählt|zeigt|schildert|beschreibt|raconte|montre|imagine|cuenta|narra|muestra|imagina)\b[^;]*\Z"

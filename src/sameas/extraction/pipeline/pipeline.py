@@ -27,7 +27,7 @@ from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 
-PIPELINE_VERSION = "6"
+PIPELINE_VERSION = "7"
 
 
 class Pipeline:

@@ -139,7 +139,7 @@ def written(text: str) -> str:
         ("<W>'s revenue rose by €2 million to €12 million.", set()),
         ("The revenue of <W> fell from €12 million to €10 million.", set()),
         ("<W> had a revenue of €12 million and 300 employees.", {"W revenue 12000000"}),
-        ("<W> has more than 1,200 employees.", {"W employees 1200"}),
+        ("<W> has about 1,200 employees.", {"W employees 1200"}),
         ("<W> fired 300 employees.", set()),
         ("The motto of <W> is 'Clear as day'.", {"W motto Clear as day"}),
         ("<anna> works for Jasper Robotics Inc.", {"anna worksFor Jasper Robotics Inc."}),

@@ -76,6 +76,16 @@ def test_an_acronym_that_fits_two_names_is_joined_to_none() -> None:
     assert len(entities(*said)) == 3
 
 
+def test_what_stands_in_a_bracket_behind_a_name_is_short_for_it() -> None:
+    company = (EX + "Company",)
+    name = "Farmers and Merchants Bank of Duneld"
+    short = Mention(len(name) + 2, len(name) + 5, "FMB", types=company)
+    said = [Mention(0, len(name), name, types=company), short]
+    assert [one.name for one in resolve(said, index=INDEX).entities] == [name]
+    elsewhere = Mention(len(name) + 30, len(name) + 33, "FMB", types=company)
+    assert len(resolve([said[0], elsewhere], index=INDEX).entities) == 2
+
+
 def test_the_most_specific_class_is_kept() -> None:
     (entity,) = entities(("Globex", "Organization"), ("Globex", "Company"), ("Globex", ""))
     assert entity.types == (EX + "Company",)

@@ -456,6 +456,52 @@ def test_what_is_stated_beside_such_words_stays(language):
     assert {text: said for text in STATED[language].strip().splitlines() if (said := stance(text))} == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Hale Textiles employs more than 500 people.", "hedged"),
+        ("Hale Textiles employs at least 500 people.", "hedged"),
+        ("Hale Textiles beschäftigt mindestens 500 Menschen.", "hedged"),
+        ("Hale Textiles emploie plus de 500 personnes.", "hedged"),
+        ("Hale Textiles emplea al menos a 500 personas.", "hedged"),
+        ("Hale Textiles employs up to 500 people.", "hedged"),
+        ("Hale Textiles employs about 500 people.", ""),
+        ("Hale Textiles can house 500 people.", ""),
+    ],
+)
+def test_a_bound_is_no_number(text, said):
+    at = text.index("500")
+    ends = Span(0, len(FIRM)), Span(at, at + 3)
+    assert claim_stance(text, tuple(sentence_spans(text)), *ends, words=("employs",), is_value=True) == said
+
+
+def test_the_most_that_a_thing_takes_is_its_capacity():
+    text = "Hale Textiles seats up to 500 people."
+    ends = Span(0, len(FIRM)), Span(27, 30)
+    assert claim_stance(text, tuple(sentence_spans(text)), *ends, words=("capacity",), is_value=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last", "said"),
+    [
+        ("The late Tom Reed was chief of Mora Foods.", "Tom Reed", "Mora Foods", "no_longer"),
+        ("The late Tom Reed was born in Leeds.", "Tom Reed", "Leeds", ""),
+        ("Until 2016 Tom Reed led Mora Foods, which is now led by Ines Moor.", "Mora Foods", "Ines Moor", ""),
+        ("The firm that runs Mora Foods is Hale Textiles.", "Mora Foods", "Hale Textiles", ""),
+        ("The firm that runs Mora Foods is based in Leeds.", "Mora Foods", "Leeds", "hedged"),
+        ("Salt takes place at Mora Foods until 4 May 2025.", "Salt", "Mora Foods", ""),
+        ("Salt was shown at Mora Foods until 2019.", "Salt", "Mora Foods", "no_longer"),
+        ("The fiction Salt is made by Mora Foods.", "Salt", "Mora Foods", ""),
+        ("Wanted: a chief for Mora Foods, said Tom Reed.", "Mora Foods", "Tom Reed", "hedged"),
+    ],
+)
+def test_who_was_who_is_and_who_will_be(text, first, last, said):
+    low, high = text.index(first), text.index(last)
+    ends = Span(low, low + len(first)), Span(high, high + len(last))
+    assert claim_stance(text, tuple(sentence_spans(text)), *ends, words=("chief",)) == said
+
+
 def test_a_property_of_the_past_speaks_of_what_is_over():
     assert stance("Hale Textiles was once called Mora Foods.", ("former name",)) == ""
     assert stance("Hale Textiles was once called Mora Foods.", ("name",)) == "no_longer"
+    assert stance("Hale Textiles was replaced by Mora Foods.", ("successor",)) == ""

@@ -57,8 +57,18 @@ def spans_at(
     for start, end in places:
         inside = [at for at, begin in enumerate(starts) if begin < end and ends[at] > start and ends[at] > begin]
         if inside and starts[inside[0]] <= start:
-            found.append(TokenSpan(inside[0], inside[-1], start, end, float(tags[inside[0], BEGIN])))
+            found.append(TokenSpan(inside[0], inside[-1], start, end, _whole_score(tags, inside[0], inside[-1])))
     return found
+
+
+def _whole_score(tags: Floats, first: int, last: int) -> float:
+    """How sure the tags are that a stretch begins here, goes on to its end and no further."""
+    score = float(tags[first, BEGIN])
+    if last > first:
+        score = min(score, float(tags[first + 1 : last + 1, INSIDE].min()))
+    if last + 1 < len(tags):
+        score = min(score, 1 - float(tags[last + 1, INSIDE]))
+    return score
 
 
 def _goes_on(tags: Floats, at: int, starts: Sequence[int], ends: Sequence[int], text: str) -> bool:

@@ -82,6 +82,9 @@ class ReadEnds:
         if end is None or (self._is_of_values(iri) and not any(_shared(one, place) > 0 for one in values)):
             return None
         if self._values.takes_things(iri):
+            if not any(map(str.isalpha, end.text)) and self._index.expected_range(iri):
+                # "emplea a más de 500 personas": nobody is called 500.
+                return None
             return self._typed(end, place, self._index.expected_range(iri))
         text = Mention(end.start, end.end, end.text, kind="literal", value=end.text, datatype=STRING)
         return self._values.fit(text, iri)
@@ -123,11 +126,22 @@ class ReadEnds:
 
     def type_score(self, place: Place, constraint: Constraint) -> float | None:
         """How far the likeliest class that an end of a property allows is ahead of others; None where it allows all."""
+        return self.type_score_of(place.types, constraint)
+
+    def type_score_of(self, types: Mapping[str, float], constraint: Constraint) -> float | None:
+        """The same for scores of classes."""
         if not constraint:
             return None
-        fitting = [score for iri, score in place.types.items() if self._is_within(iri, constraint)]
-        others = [score for iri, score in place.types.items() if not self._is_within(iri, constraint)]
+        fitting = [score for iri, score in types.items() if self._is_within(iri, constraint)]
+        others = [score for iri, score in types.items() if not self._is_within(iri, constraint)]
         return logit(max(fitting)) - logit(max(others, default=0.0)) if fitting else None
+
+    def is_likely(self, place: Place, constraint: Constraint) -> bool:
+        """Whether the likeliest class of a place is one that a constraint allows; those above it say nothing."""
+        wider = {above for group in constraint for iri in group for above in self._index.class_tree.above(iri)}
+        wider -= {iri for group in constraint for iri in group}
+        best = max(((score, iri) for iri, score in place.types.items() if iri not in wider), default=None)
+        return best is not None and best[0] >= _LIKELY and self._is_within(best[1], constraint)
 
     def _named(self, chunk: Chunk, place: Place, known: Mention | None) -> Mention | None:
         said = chunk.text[place.start : place.end]

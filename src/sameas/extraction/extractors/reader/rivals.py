@@ -7,6 +7,9 @@ from sameas.extraction.extractors.reader.confidence import logit
 from sameas.extraction.extractors.reader.ends import Place
 from sameas.ontology.index import OntologyIndex
 
+# A yes that is so many times as likely as a no is one whatever the words deny.
+_BY_FAR = 3.0
+
 
 class Fact(NamedTuple):
     """A fact between two places of a chunk; no object but a truth where the property is of yes and no."""
@@ -25,6 +28,7 @@ class Rivals:
     def __init__(self, facts: Sequence[Fact], index: OntologyIndex) -> None:
         self._facts = facts
         self._index = index
+        self.facts = facts
         every = [place for fact in facts for place in (fact.subject, fact.object) if place is not None]
         self.places = list({(place.start, place.end): place for place in every}.values())
 
@@ -64,16 +68,24 @@ class Rivals:
         name = name_of(fact.subject)
         return sum(one.property == fact.property and name_of(one.subject) == name for one in self._facts)
 
-    def is_weaker_truth(self, fact: Fact) -> bool:
-        """Whether the opposite is likelier."""
-        return fact.object is None and any(
-            one.object is None
-            and one.property == fact.property
-            and one.truth != fact.truth
-            and name_of(one.subject) == name_of(fact.subject)
-            and (one.score, bool(one.truth)) > (fact.score, bool(fact.truth))
-            for one in self._facts
+    def is_weaker_truth(self, fact: Fact, *, is_denied: bool) -> bool:
+        """Whether the opposite is likelier: by far the better score, or else what a denial in the words says."""
+        if fact.object is not None:
+            return False
+        other = next(
+            (
+                one.score
+                for one in self._facts
+                if one.object is None
+                and one.property == fact.property
+                and one.truth != fact.truth
+                and name_of(one.subject) == name_of(fact.subject)
+            ),
+            0.0,
         )
+        if max(other, fact.score) >= _BY_FAR * min(other, fact.score):
+            return other > fact.score
+        return bool(fact.truth) == is_denied
 
     def is_weaker_twin(self, fact: Fact) -> bool:
         """Whether the same is said better: the inverse, the other way round, or by a narrower property."""
