@@ -13,16 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
-# Of the pipeline, in their order.
-STAGES = (
-    "chunking",
-    "property_scoping",
-    "entity_extraction",
-    "entity_resolution",
-    "relation_extraction",
-    "grounding",
-    "serialization",
-)
 SINGLE = "single-tenant"
 AUTH = (SINGLE, "jwt", "api-key")
 
@@ -106,7 +96,7 @@ def fault(name: str, value: Any) -> str | None:
             return "text in UTF-8"
         if not value.isprintable():
             return "one line of text without control characters"
-    if name in NUMBERS and value is not None:
+    if name in NUMBERS and isinstance(value, int | float):
         low, high, more = NUMBERS[name]
         # A value that is no number at all is in no range.
         return None if low <= value <= high else f"{_range(low, high)}{more}"
@@ -118,6 +108,9 @@ def fault(name: str, value: Any) -> str | None:
 
 def read_timeouts(text: str) -> dict[str, tuple[int, int]] | None:
     """The soft and hard limits of stages in milliseconds; None where the text is none."""
+    # Few settings say something of stages, and every command reads settings.
+    from sameas.llm.timeouts import STAGES
+
     found: dict[str, tuple[int, int]] = {}
     for part in _parts(text):
         limits = _TIMEOUT.fullmatch(part)
@@ -165,6 +158,8 @@ def _auth(value: str) -> str | None:
 def _timeouts(value: str) -> str | None:
     if read_timeouts(value) is not None:
         return None
+    from sameas.llm.timeouts import STAGES
+
     return (
         "STAGE=SOFT/HARD in seconds, such as entity_extraction=45/60, separated by commas and each stage once; the "
         f"stages are {', '.join(STAGES)}"
@@ -200,13 +195,11 @@ def _origins(value: str) -> str | None:
     for origin in _parts(value):
         try:
             parts = urlsplit(origin)
-            is_bare = f"{parts.scheme}://{parts.netloc}" == origin and not any(
-                character.isspace() for character in origin
-            )
-            is_origin = parts.scheme in ("http", "https") and is_bare and parts.port != 0
+            is_bare = f"{parts.scheme}://{parts.netloc}" == origin and not any(map(str.isspace, origin))
+            is_origin = parts.scheme in ("http", "https") and parts.hostname and is_bare and parts.port != 0
         except ValueError:
             is_origin = False
-        if not is_origin or not parts.hostname:
+        if not is_origin:
             return "origins such as https://app.example.org, without a path, separated by commas"
     return None
 

@@ -113,7 +113,7 @@ def test_services_says_what_is_missing_where_it_cannot_install(tmp_path: Path) -
 
 
 def test_the_benchmark_of_http_says_what_brings_wrk(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    monkeypatch.setattr(served.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(served.WrkMissingError):
         served.figures({}, rounds=1, seconds=1)
     command.show_served({}, quick=True)
