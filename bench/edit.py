@@ -17,7 +17,7 @@ import sameas
 from sameas import open_async_store
 from sameas.extraction.events.events import ChunkCompleted, Event
 from sameas.extraction.extractors.deferred import deferred_lexicon, deferred_reader
-from sameas.extraction.extractors.reader.finding import find_weights
+from sameas.extraction.extractors.embedded import find_weights
 from sameas.extraction.runs.service import ExtractionService
 from sameas.ontology.load import load_ontology
 

@@ -6,7 +6,7 @@ import sys
 import time
 from importlib.resources import files
 
-from sameas.extraction.extractors.reader.finding import find_weights
+from sameas.extraction.extractors.embedded import find_weights
 from sameas.extraction.text.chunking import chunk_text
 from sameas.identity.key import normalize_text
 from sameas.ontology.focus import Focuser

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import public
-from sameas.cli.evaluate_gold import GoldTrial, judge_all
 from sameas.cli.extractors import EXTRACTORS, is_installed
+from sameas.cli.trials import GoldTrial, judge_all
 from sameas.extraction.evaluation import Report, read_domains, report_of
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "trust"

@@ -4,7 +4,7 @@ import random
 import re
 from collections import defaultdict
 
-from sameas.extraction.extractors.reader.alignment import find_name
+from sameas.extraction.extractors.reader.lessons import find_name
 from training.sources import LANGUAGES, Sample
 from training.stances import OF_KIND, rewrite_around, rewrite_inside
 

@@ -10,8 +10,8 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
-from sameas.extraction.extractors.reader.alignment import DATES, NUMBERS, find_end, find_name, find_values
 from sameas.extraction.extractors.reader.labels import local_name
+from sameas.extraction.extractors.reader.lessons import DATES, NUMBERS, find_end, find_name, find_values
 from sameas.ontology import OntologyIndex, load_ontology
 
 TAGS = frozenset(

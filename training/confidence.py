@@ -112,7 +112,7 @@ def show(sure: np.ndarray, right: np.ndarray, there: int) -> None:
 
 
 def main() -> None:
-    from sameas.extraction.extractors.reader.finding import find_weights
+    from sameas.extraction.extractors.embedded import find_weights
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trust", type=Path)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sameas.extraction.extractors.reader.alignment import find_end, find_values, without_nested
 from sameas.extraction.extractors.reader.labels import (
     STYLES,
     describe_class,
@@ -20,6 +19,7 @@ from sameas.extraction.extractors.reader.labels import (
     language_of,
     local_name,
 )
+from sameas.extraction.extractors.reader.lessons import find_end, find_values, without_nested
 from sameas.extraction.extractors.reader.tokenizer import Tokenizer
 from sameas.ontology import OntologyIndex
 from training.augmentation import multiply

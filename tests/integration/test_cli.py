@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 import pyoxigraph
 import pytest
 
-from sameas.cli.formats import ENDINGS
+from sameas.cli.extract_options import ENDINGS
 from sameas.connections import open_store
 from sameas.identity.ids import uuid7
 from sameas.once.call_builder import identity_of

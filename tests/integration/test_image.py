@@ -90,9 +90,7 @@ def test_what_runs_is_a_user_without_rights_that_writes_its_own_folders_only(ima
 
 def test_the_reader_is_in_the_image_and_nothing_of_tests(image):
     with image.container(env=OPEN, own_network=True) as started:
-        found = (
-            "from sameas.extraction.extractors.reader.finding import find_weights; print(find_weights() is not None)"
-        )
+        found = "from sameas.extraction.extractors.embedded import find_weights; print(find_weights() is not None)"
         assert started.execute("python", "-c", found).stdout.strip() == "True"
         assert started.execute("python", "-c", "import pytest").returncode == 1
         assert started.execute("python", "-c", "import sameas; print(sameas.__file__)").stdout.startswith(

@@ -124,7 +124,7 @@ WORKS = (
     "sameas.extraction.extractors.learning",
     "sameas.extraction.extractors.reader.extractor",
     "sameas.extraction.extractors.prompted.addressing",
-    "sameas.extraction.extractors.prompted.assertion",
+    "sameas.extraction.extractors.prompted.understanding",
     "sameas.extraction.extractors.prompted.reading",
     "sameas.extraction.extractors.prompted.reading",
     "sameas.extraction.extractors.prompted.running",

@@ -8,12 +8,12 @@ import pytest
 
 from sameas.extraction.evaluation.reader_learning import fit_reader
 from sameas.extraction.extractors.contract import Extractor
+from sameas.extraction.extractors.embedded import find_weights
 from sameas.extraction.extractors.learned import LearnedExtractor, schema_of
 from sameas.extraction.extractors.learning.examples import Example, Triple
 from sameas.extraction.extractors.learning.train import learn
 from sameas.extraction.extractors.lexicon import LexiconExtractor
 from sameas.extraction.extractors.reader.extractor import ReaderExtractor
-from sameas.extraction.extractors.reader.finding import find_weights
 from sameas.extraction.extractors.reader.reading import Reader, load_reader
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.ontology.index import OntologyIndex

@@ -13,7 +13,7 @@ import pytest
 
 from sameas.extraction.extractors.confidence import least_confidence, sure_part
 from sameas.extraction.extractors.deferred import deferred_reader
-from sameas.extraction.extractors.reader.finding import find_weights
+from sameas.extraction.extractors.embedded import find_weights
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.load import read_ontology

@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.formats import format_for
+from sameas.cli.extract_options import format_for
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import make_service, open_configured
 from sameas.cli.tables import print_table

@@ -14,7 +14,7 @@ import msgspec
 
 from sameas.cli.documents import Source
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.formats import ENDINGS, EXTENSIONS, STREAMS, Format
+from sameas.cli.extract_options import ENDINGS, EXTENSIONS, STREAMS, Format
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.runs.durable_file import sweep_beside, write_durably
 from sameas.extraction.runs.library import Run

@@ -88,7 +88,7 @@ def command(
             max_cost=_dollars(max_cost),
         )
     if _has_complete_gold(dataset):
-        from sameas.cli.evaluate_gold import GoldTrial, evaluate_gold
+        from sameas.cli.trials import GoldTrial, evaluate_gold
 
         gold = GoldTrial(
             extractor=extractor,
@@ -109,7 +109,7 @@ def command(
         )
     parts, wanted = _parts(dataset, ontology=ontology, train=train, seed=seed)
     if options is not None:
-        from sameas.cli.evaluate_model import Trial, evaluate
+        from sameas.cli.trials import Trial, evaluate
 
         trial = Trial(split=split, texts=texts, shots=shots, options=options, json=json)
         code = evaluate(trial, wanted)

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from sameas.cli.delivery import Delivery, emit
 from sameas.cli.documents import Source, find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode, explain, worst
-from sameas.cli.extract_options import ModelOptions, build_parser, check_options
+from sameas.cli.extract_options import ENDINGS, Format, ModelOptions, build_parser, check_options, format_for
 from sameas.cli.extractors import choose_extractor, with_spacy
-from sameas.cli.formats import ENDINGS, Format, format_for
 from sameas.cli.progress import Progress, open_progress
 from sameas.cli.registry import find_ontology
 from sameas.cli.service import open_service
@@ -144,7 +143,7 @@ def _run_elsewhere(
 
 def _show(rows: Sequence[Row], settings: Settings) -> None:
     """The first run that there is, in the web app."""
-    from sameas.cli.opening import show_run
+    from sameas.cli.serve import show_run
 
     found = [row.extraction for row in rows if row.extraction is not None]
     if found:

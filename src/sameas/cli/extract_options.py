@@ -1,24 +1,35 @@
-"""The arguments of `sameas extract`.
-
-They are read by argparse, unlike those of the other commands: Typer brings pydantic along, which alone takes half of
-the time that a replay may take. Every `sameas extract` loads this file, so it imports nothing of models. An option that
-only a model uses is refused without one.
-"""
+"""The arguments of `sameas extract`, and the formats that a graph is printed in, with the endings of their files."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.extractors import EXTRACTORS
-from sameas.cli.formats import FORMATS
+
+T = TypeVar("T", bound=str)
+
+Format: TypeAlias = Literal["turtle", "jsonld", "nquads", "graphml", "csv", "cypher", "json", "html"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+EXTENSIONS: dict[Format, str] = {
+    "turtle": ".ttl", "jsonld": ".jsonld", "nquads": ".nq", "graphml": ".graphml", "csv": ".csv", "cypher": ".cypher",
+    "json": ".json", "html": ".html",
+}  # fmt: skip
+ENDINGS: dict[str, Format] = {
+    **{extension: name for name, extension in EXTENSIONS.items()},
+    ".turtle": "turtle", ".nquads": "nquads", ".cql": "cypher", ".htm": "html",
+}  # fmt: skip
+# What no command writes, or not every one.
+_OTHER_ENDINGS = {*ENDINGS, ".rdf", ".owl", ".xml", ".nt", ".tsv", ".jsonl", ".xlsx", ".parquet", ".gexf", ".pdf"}
+# Files of these formats can follow each other on one stream.
+STREAMS: tuple[Format, ...] = ("turtle", "nquads", "cypher")
 
 # Set besides --model, and of no use without it.
 _ONLY_WITH_MODEL = (
@@ -28,6 +39,22 @@ _ONLY_WITH_MODEL = (
 
 
 _LONGEST_TIMEOUT = 86_400
+
+
+def format_for(out: Path | None, wanted: T | None, *, endings: Mapping[str, T], default: T) -> T:
+    """The format that is asked for, else that of the file's name, else the usual one."""
+    if wanted is not None:
+        return wanted
+    ending = "" if out is None or out.is_dir() else out.suffix.lower()
+    if ending in endings:
+        return endings[ending]
+    if ending in _OTHER_ENDINGS:
+        raise CliError(
+            f"what is called {ending} is not written here, and --out {out} says no other format",
+            todo=f"Name it {', '.join(endings)}, or give --format",
+            code=ExitCode.USAGE,
+        )
+    return default
 
 
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):

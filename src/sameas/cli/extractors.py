@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from sameas.cli.errors import CliError, ExitCode
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.extractors.deferred import deferred_learned, deferred_lexicon, deferred_reader
-from sameas.extraction.extractors.embedded import SUFFIX, beside, saved_version
-from sameas.extraction.extractors.reader.finding import find_weights, weights_digest
+from sameas.extraction.extractors.embedded import SUFFIX, beside, find_weights, saved_version, weights_digest
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Ontology
 from sameas.settings import Settings

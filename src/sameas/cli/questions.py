@@ -16,8 +16,7 @@ import typer
 
 from sameas.cli.delivery import emit
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.extract_options import ModelOptions, dollars
-from sameas.cli.formats import format_for
+from sameas.cli.extract_options import ModelOptions, dollars, format_for
 from sameas.cli.tables import print_table
 from sameas.collections.model import CollectionEvidence, Statement
 from sameas.collections.registry import Collections, collections_url, local_caller, open_tables

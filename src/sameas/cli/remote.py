@@ -15,7 +15,7 @@ import typer
 from sameas.cli.delivery import save
 from sameas.cli.documents import find_sources, read_source
 from sameas.cli.errors import CliError, ExitCode
-from sameas.cli.formats import ENDINGS, FORMATS, format_for
+from sameas.cli.extract_options import ENDINGS, FORMATS, format_for
 from sameas.cli.progress import open_progress
 from sameas.cli.tables import short_key
 from sameas.client import Client

@@ -13,7 +13,7 @@ import typer
 
 from sameas.cli.delivery import render, save
 from sameas.cli.errors import CliError
-from sameas.cli.formats import ENDINGS, Format, format_for
+from sameas.cli.extract_options import ENDINGS, Format, format_for
 from sameas.cli.registry import find_ontology, ontology_id
 from sameas.cli.service import open_service
 from sameas.cli.tables import print_table, short_key

@@ -43,7 +43,7 @@ from sameas.identity.canonical import instant, sha256_hex
 from sameas.identity.ids import uuid7
 from sameas.identity.key import normalize_text
 from sameas.ontology.model import Ontology
-from sameas.ontology.outline import outline_of
+from sameas.ontology.show import outline_of
 
 _ALL = 1 << 62
 LIST_PREFIX = "known:"

@@ -18,8 +18,8 @@ from sameas.collections.model import CollectionEvidence, CollectionInfo, Decisio
 from sameas.collections.views import Reader
 from sameas.extraction.outputs.rdf import OA, OWL, PREFIXES, PROV, RDF, RDFS, SAMEAS, SKOS, XSD
 from sameas.extraction.text.document import DocumentSource
-from sameas.ontology.outline import Outline
-from sameas.pages.single_file import single_file
+from sameas.ontology.show import Outline
+from sameas.pages.files import single_file
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal as RdfLiteral

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sameas.cli.formats import ENDINGS
+from sameas.cli.extract_options import ENDINGS
 from sameas.extraction.graph.model import KnowledgeGraph
 from sameas.extraction.outputs import FORMATS, OutputFormat
 from sameas.extraction.runs.durable_file import write_durably

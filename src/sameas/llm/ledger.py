@@ -1,10 +1,5 @@
-"""What a run's calls used, by stage and model, what the memo saved, and the name of how the run ended.
-
-Rule: only what was really used counts, in tokens as the server told them, or as counted here where it told nothing
-(`unreported`). A cost that is not known is None and never 0. Whoever keeps accounts for a sudden end is told of every
-change, with the calls under way as sent and not answered. Only a request in which nothing was cut short is COMPLETE.
-Every other outcome is a checkpoint on the way there; FALLBACK_CACHE is one that shows only what was known before,
-because nothing new was answered.
+"""What a run's calls used, by stage and model, over all attempts at it, what the memo saved, and the name of how the
+run ended.
 """
 
 from collections.abc import Callable, Iterable
@@ -199,3 +194,29 @@ def most_cost_of(input_tokens: int, output_tokens: int, price: Price | None) -> 
 
 def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
     return None if one is None or other is None else one + other
+
+
+class SpendingMeter:
+    """Reads what a run has spent; nothing until an extractor that spends is at work."""
+
+    def __init__(
+        self, before: tuple[UsageRow, ...] = (), *, on_spent: Callable[[UsageRow], None] | None = None
+    ) -> None:
+        self.before = before
+        """What earlier attempts at the run have spent."""
+        self.on_spent = on_spent
+        self._read: Callable[[], tuple[UsageRow, ...]] | None = None
+
+    def attach(self, read: Callable[[], tuple[UsageRow, ...]]) -> None:
+        self._read = read
+
+    def read(self) -> tuple[UsageRow, ...]:
+        return () if self._read is None else self._read()
+
+
+def joined(*several: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
+    """One row for each stage and model, over several attempts."""
+    rows: dict[tuple[str, str], list[UsageRow]] = {}
+    for one in (one for usage in several for one in usage):
+        rows.setdefault((one.stage, one.model), []).append(one)
+    return tuple(added(parts, stage=stage, model=model) for (stage, model), parts in sorted(rows.items()))

@@ -23,11 +23,10 @@ from sameas.ontology.errors import (
     OntologySyntaxError,
     OntologyTooLargeError,
 )
-from sameas.ontology.json_guard import guard_jsonld, position
+from sameas.ontology.gates import guard_jsonld, guard_xml, position
 from sameas.ontology.limits import DEFAULT_LIMITS, Limits
 from sameas.ontology.notation import Notation, detect_notation
 from sameas.ontology.vocabulary import USED
-from sameas.ontology.xml_guard import guard_xml
 
 if TYPE_CHECKING:
     import pyoxigraph

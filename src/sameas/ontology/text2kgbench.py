@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from sameas.ontology.errors import OntologySyntaxError
-from sameas.ontology.json_guard import decode_json
+from sameas.ontology.gates import decode_json
 from sameas.ontology.limits import DEFAULT_LIMITS, Limits
 from sameas.ontology.model import Constraint, Ontology, OntologyClass, OntologyProperty, Text
 

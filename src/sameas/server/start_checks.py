@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from sameas.extraction.extractors.reader.finding import find_weights
+from sameas.extraction.extractors.embedded import find_weights
 from sameas.server.runs.models import Models
 from sameas.settings import PREFIX, Settings, SettingsError
 

@@ -10,29 +10,98 @@ is ever kept as a failure.
 `app.send_task(name, ..., idempotency_key=)` takes keys as well. Celery has no seam there: an app that only sends has no
 task of ours, and one that has some binds them when it first needs them. So the method itself is extended, for every
 app, when this module is imported; what it is not asked for, it does not do.
+
+The engine is opened when the first task needs it, so each child of a prefork pool opens its own; what was inherited
+through a fork is left alone. A configuration that names no store is refused with what to write.
+
+    sameas_store       the URL of the records, as for `open_store`
+    sameas_policy      the Policy of every scope, sameas_policies those of single scopes by name
+    sameas_secret      the secret of fingerprints
+    sameas_observers   who is told
+    sameas_engine      an Engine, or a function without arguments that makes one, instead of all of the above
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from threading import Lock
 from typing import Any, ClassVar, Literal, get_args
+from weakref import WeakKeyDictionary
 
 from celery import Celery, Task, shared_task  # type: ignore[import-untyped]
 from celery.local import maybe_evaluate  # type: ignore[import-untyped]
 
+from sameas.connections import open_store
 from sameas.identity.canonical import Exclusions, compile_exclusions
 from sameas.identity.key import content_key
 from sameas.identity.normalize import Starts, has_key
 from sameas.identity.scope import AuditMeta, ScopeContext, check_scope_name
 from sameas.once.call_builder import NOTHING
 from sameas.once.engine import Engine
+from sameas.once.forks import renew_after_fork
 from sameas.tasks.delivery import Delivery, payload_of
-from sameas.tasks.engines import ENGINES
 from sameas.tasks.outgoing import TaskStart, task_start_of, told_apart, with_scope
+
+_HOW = (
+    "a task of sameas needs somewhere to keep its records: set app.conf.sameas_store to a URL such as"
+    " 'redis://localhost/0' or 'sqlite:///sameas.db', or app.conf.sameas_engine to an Engine"
+)
 
 KeyBy = Literal["task_id", "client", "content"]
 OnBusy = Literal["requeue", "wait", "drop"]
+
+
+class Engines:
+    """The engines of this process, one for each app."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        self._lock = Lock()
+        self._opened: WeakKeyDictionary[Any, Engine] = WeakKeyDictionary()
+
+    def of(self, app: Any) -> Engine:
+        """The app's engine, opened now where it is not open yet."""
+        engine = self._opened.get(app)
+        if engine is None:
+            with self._lock:
+                engine = self._opened.get(app)
+                if engine is None:
+                    engine = self._opened[app] = open_engine(app.conf)
+        return engine
+
+    def close(self, app: Any) -> None:
+        """Close the app's engine, unless it was given open; the next task opens it again."""
+        with self._lock:
+            engine = self._opened.pop(app, None)
+        if engine is not None and engine is not app.conf.get("sameas_engine"):
+            engine.close()
+
+
+def open_engine(conf: Any) -> Engine:
+    """The engine that a configuration describes."""
+    given = conf.get("sameas_engine")
+    if given is not None:
+        engine = given() if callable(given) else given
+        if not isinstance(engine, Engine):
+            raise TypeError(f"sameas_engine must be an Engine or make one, not a {type(engine).__qualname__}")
+        return engine
+    url = conf.get("sameas_store")
+    if not url:
+        raise ValueError(_HOW)
+    return Engine(
+        open_store(url),
+        policy=conf.get("sameas_policy"),
+        policies=conf.get("sameas_policies"),
+        secret=conf.get("sameas_secret") or b"",
+        observers=conf.get("sameas_observers") or (),
+    )
+
+
+ENGINES = Engines()
 
 
 class IdempotentTask(Task):  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """What changed between two versions of an ontology."""
 
-from sameas.ontology.differences import compare_ontologies
 from sameas.ontology.load import read_ontology
+from sameas.ontology.version import compare_ontologies
 
 HEAD = """@prefix : <https://example.org/o#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

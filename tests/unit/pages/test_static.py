@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from sameas.pages.files import DOCS, INDEX, POLICY, files, hash_source
-from sameas.pages.single_file import single_file
+from sameas.pages.files import DOCS, INDEX, POLICY, files, hash_source, single_file
 
 IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?"(\.{1,2}/[^"]+)";""", re.MULTILINE)
 ASKED = re.compile(r'(?:src|href)="((?:app|vendor)/[^"]+)"')

@@ -9,8 +9,7 @@ from sameas import Engine, KeyReused, Policy, ResultNotKept, StoredFailure, curr
 from sameas.identity.canonical import compile_exclusions
 from sameas.identity.key import content_key
 from sameas.identity.scope import ScopeError
-from sameas.tasks.celery import IdempotentTask, idempotent_task
-from sameas.tasks.engines import ENGINES
+from sameas.tasks.celery import ENGINES, IdempotentTask, idempotent_task
 
 
 def test_a_second_delivery_returns_the_first_result_and_does_nothing(bench, caplog):

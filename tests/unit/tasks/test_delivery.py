@@ -12,8 +12,8 @@ from sameas import Engine, InProgress, OutcomeUnknown, Policy, StoreUnavailable,
 from sameas.identity.normalize import TASK_HEADER
 from sameas.once.call_builder import identity_of
 from sameas.once.record import Acquired, ClaimRequest, Lease
+from sameas.tasks.celery import ENGINES
 from sameas.tasks.delivery import REQUEUES
-from sameas.tasks.engines import ENGINES
 
 LEASE = 30_000_000
 SCOPE = {TASK_HEADER: {"v": 1, "tenant_id": "", "traceparent": ""}}

@@ -6,8 +6,7 @@ import pytest
 from celery import Celery
 
 from sameas import Engine, Policy, open_store
-from sameas.tasks.celery import close_engine
-from sameas.tasks.engines import ENGINES, open_engine
+from sameas.tasks.celery import ENGINES, close_engine, open_engine
 
 
 def test_an_app_without_a_store_is_told_what_to_set(bench):

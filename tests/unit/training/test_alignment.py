@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from sameas.extraction.extractors.reader.alignment import find_end, find_values, without_nested
 from sameas.extraction.extractors.reader.labels import describe_class, describe_property
+from sameas.extraction.extractors.reader.lessons import find_end, find_values, without_nested
 from sameas.extraction.extractors.reader.tokenizer import Tokenizer, _byte_letters
 from sameas.ontology import OntologyIndex, load_ontology
 from training.augmentation import joined, renamed, taken_back

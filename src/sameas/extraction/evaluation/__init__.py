@@ -1,7 +1,14 @@
 """How good extraction is, on texts whose gold is complete: every fact that the text asserts, and nothing else."""
 
-from sameas.extraction.evaluation.domains import Domain, GoldDocument, is_domain, read_domains
-from sameas.extraction.evaluation.judging import Judged, judge, judge_documents
+from sameas.extraction.evaluation.gold import (
+    Domain,
+    GoldDocument,
+    Judged,
+    is_domain,
+    judge,
+    judge_documents,
+    read_domains,
+)
 from sameas.extraction.evaluation.report import Report, lines_of, report_of
 
 __all__ = [

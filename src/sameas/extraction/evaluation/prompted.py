@@ -16,12 +16,11 @@ from sameas.extraction.extractors.learning.examples import Example
 from sameas.extraction.extractors.learning.scoring import Prediction, Scores, mean, score
 from sameas.extraction.extractors.prompted.asking import together
 from sameas.extraction.extractors.prompted.extractor import ModelExtractor
-from sameas.extraction.extractors.usage import joined
 from sameas.extraction.graph.model import KnowledgeGraph, Relation
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.identity.key import compute_idempotency_key, normalize_text
-from sameas.llm.ledger import UsageRow, added
+from sameas.llm.ledger import UsageRow, added, joined
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimeout
 from sameas.ontology.index import OntologyIndex
 

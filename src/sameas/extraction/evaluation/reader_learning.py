@@ -15,16 +15,15 @@ from pathlib import Path
 
 import msgspec
 
-from sameas.extraction.evaluation.domains import Domain, GoldDocument
-from sameas.extraction.evaluation.judging import Judged, judge_documents
+from sameas.extraction.evaluation.gold import Domain, GoldDocument, Judged, judge_documents
 from sameas.extraction.evaluation.report import Figures
 from sameas.extraction.extractors.confidence import READ_FROM
 from sameas.extraction.extractors.learning.examples import Example, ExamplesError
-from sameas.extraction.extractors.reader.asking import Asked, ask_for
 from sameas.extraction.extractors.reader.confidence import judge, judge_fitted
 from sameas.extraction.extractors.reader.extractor import Judge, ReaderExtractor
 from sameas.extraction.extractors.reader.fitted import FittedContent, FittedModel
 from sameas.extraction.extractors.reader.fitting import Fitted, Schedule, fit_heads
+from sameas.extraction.extractors.reader.labels import Asked, ask_for
 from sameas.extraction.extractors.reader.lessons import Lesson, Unused, make_lesson
 from sameas.extraction.extractors.reader.reading import Reader
 from sameas.extraction.outputs.context import local_name

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from sameas.extraction.evaluation.judging import Judged
+from sameas.extraction.evaluation.gold import Judged
 
 _BINS = 10
 

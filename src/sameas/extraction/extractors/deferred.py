@@ -12,7 +12,7 @@ from typing import Any
 
 from sameas.extraction.extractors import embedded
 from sameas.extraction.extractors.contract import Extractor, Found
-from sameas.extraction.extractors.reader.finding import find_weights, weights_digest
+from sameas.extraction.extractors.embedded import find_weights, weights_digest
 from sameas.extraction.graph.model import Claim, Mention
 from sameas.extraction.text.chunking import Chunk
 from sameas.identity.errors import SameasError

@@ -1,9 +1,12 @@
-"""Who the extractors are that need no language model: names, versions and settings, known without loading one.
+"""Who the extractors are that need no language model: names, versions and settings, and where the reader's weights lie,
+known without loading one.
 
-A replay needs the identity alone. The extractors themselves bring many patterns with them, which take longer to
-compile than a replay takes.
+A replay needs the identity alone. The extractors themselves bring many patterns with them, which take longer to compile
+than a replay takes.
 """
 
+import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ SUFFIX = ".learned"
 LEXICON_VERSION, LEARNED_VERSION, FITTED_VERSION, READER_VERSION = "9", "5", "3", "4"
 _DIGEST = 32
 _LONGEST_MARK = 100
+
+_PACKAGE = "sameas_reader"
+_MANIFEST = "manifest.json"
 
 
 def beside(ontology: Path) -> Path:
@@ -46,3 +52,18 @@ def saved_version(path: Path) -> str:
         mark = file.readline(_LONGEST_MARK)
         digest = file.read(_DIGEST)
     return digest.hex() if mark.endswith(b"\n") and len(digest) == _DIGEST else ""
+
+
+def find_weights() -> Path | None:
+    """The folder of the package with the weights; None where it is not installed."""
+    spec = find_spec(_PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(folder) / _MANIFEST).is_file():
+            return Path(folder)
+    return None
+
+
+def weights_digest(folder: Path) -> str:
+    """What names the weights of a folder."""
+    digest: str = json.loads((folder / _MANIFEST).read_bytes())["digest"]
+    return digest

@@ -17,13 +17,13 @@ from sameas.extraction.events.bus import Bus
 from sameas.extraction.events.events import ErrorReport, ExtractionCancelled, ExtractionFailed
 from sameas.extraction.events.journal import NoJournal
 from sameas.extraction.extractors.contract import Extractor, extractor_identity
-from sameas.extraction.extractors.usage import SpendingMeter
 from sameas.extraction.graph.guard import Guard
 from sameas.extraction.outputs import DEFAULT_BASE, OutputContext, OutputFormat
 from sameas.extraction.pipeline.checkpoints import Checkpoints, NotedCheckpoints, UseNotes
 from sameas.extraction.pipeline.outcome import ExtractionResult, failure_code
 from sameas.extraction.pipeline.run import PipelineRun, RunPart, RunPlan
 from sameas.extraction.pipeline.settings import PipelineSettings
+from sameas.llm.ledger import SpendingMeter
 from sameas.ontology.focus import Focuser
 from sameas.ontology.index import OntologyIndex
 

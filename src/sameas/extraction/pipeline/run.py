@@ -28,7 +28,6 @@ from sameas.extraction.extractors.contract import (
     RunLink,
     extractor_digest,
 )
-from sameas.extraction.extractors.usage import SpendingMeter
 from sameas.extraction.graph.guard import Guard
 from sameas.extraction.graph.model import FoundGraph, Graph, KnowledgeGraph
 from sameas.extraction.graph.rejections import Ledger
@@ -54,6 +53,7 @@ from sameas.extraction.pipeline.stages import (
 )
 from sameas.extraction.text.chunking import iter_chunks
 from sameas.extraction.text.document import normalized_pieces
+from sameas.llm.ledger import SpendingMeter
 from sameas.llm.timeouts import STAGE_TIMEOUTS, StageName, StageTimedOutError, within
 from sameas.ontology.focus import Focus, Focuser
 from sameas.ontology.index import OntologyIndex

@@ -23,7 +23,6 @@ from sameas.extraction.events.events import (
     StageStarted,
     TimeoutWarning,
 )
-from sameas.extraction.extractors.usage import SpendingMeter, joined
 from sameas.extraction.graph.model import Graph
 from sameas.extraction.outputs import write_entities, write_rejected, write_relations
 from sameas.extraction.pipeline.outcome import ExtractionResult, failure_code
@@ -46,7 +45,7 @@ from sameas.extraction.runs.metadata import (
     seconds_of,
 )
 from sameas.extraction.runs.run_objects import RunObjects
-from sameas.llm.ledger import UsageRow, added
+from sameas.llm.ledger import SpendingMeter, UsageRow, added, joined
 from sameas.once.context import Context
 
 # A run that fails again and again must not grow its metadata without end.

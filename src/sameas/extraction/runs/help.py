@@ -10,13 +10,12 @@ import logging
 from functools import partial
 from typing import Final
 
-from sameas.extraction.extractors.usage import SpendingMeter
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.extraction.pipeline.run import RunPart
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.run_objects import RunObjects
 from sameas.identity.ids import uuid7
-from sameas.llm.ledger import UsageRow
+from sameas.llm.ledger import SpendingMeter, UsageRow
 from sameas.llm.memo import NOTE_CALL
 from sameas.objects import ObjectsUnavailable
 from sameas.once.async_engine import AsyncEngine

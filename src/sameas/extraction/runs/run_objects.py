@@ -33,11 +33,10 @@ import msgspec
 from msgspec.structs import replace
 
 from sameas.extraction.events.journal import JournalLine, JournalTail
-from sameas.extraction.extractors.usage import joined
 from sameas.extraction.runs.durable_file import write_copy
 from sameas.extraction.runs.folder import TEXT, Mark, RunFolder, is_key, tenant_folder
 from sameas.extraction.runs.metadata import EVENTS, METADATA, SPENDING, RunMetadata, seconds_of
-from sameas.llm.ledger import UsageRow
+from sameas.llm.ledger import UsageRow, joined
 from sameas.objects import Objects, ObjectsUnavailable
 
 _LOG = logging.getLogger("sameas")

@@ -15,8 +15,8 @@ from sameas.extraction.runs.library import Run
 from sameas.extraction.runs.metadata import RunMetadata
 from sameas.extraction.runs.review import Action, Reviewed, Standing, apply_decisions
 from sameas.ontology.index import OntologyIndex
-from sameas.ontology.outline import Outline, outline_of
-from sameas.pages.single_file import single_file
+from sameas.ontology.show import Outline, outline_of
+from sameas.pages.files import single_file
 
 Version: TypeAlias = int | Literal["found", "reviewed"]
 """A run as it was found, as reviewers left it, or after so many decisions."""

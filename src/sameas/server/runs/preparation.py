@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, cast
 from sameas.extraction.extractors import learned  # noqa: F401 - loaded when the service starts, not at its first run
 from sameas.extraction.extractors.contract import Extractor
 from sameas.extraction.extractors.deferred import deferred_learned, deferred_lexicon, deferred_reader
-from sameas.extraction.extractors.embedded import beside
-from sameas.extraction.extractors.reader.finding import find_weights
+from sameas.extraction.extractors.embedded import beside, find_weights
 from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.runs.metadata import ExtractorName
 from sameas.extraction.runs.record import SCOPE

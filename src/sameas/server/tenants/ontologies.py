@@ -29,7 +29,7 @@ from sameas.once.codec import PLAIN, unpack
 from sameas.once.record import State
 from sameas.ontology.load import forget_ontology, load_ontology, read_ontology
 from sameas.ontology.model import Ontology
-from sameas.ontology.outline import outline_of
+from sameas.ontology.show import outline_of
 from sameas.server.schemas import OntologyEntry, is_ontology_id
 from sameas.server.tenants.broadcast import AppendLog
 from sameas.server.tenants.ontology_files import (

@@ -18,13 +18,13 @@ import msgspec
 from sameas.extraction.runs.metadata import instant
 from sameas.extraction.runs.service import results_id
 from sameas.identity.errors import SameasError
-from sameas.ontology.differences import TermChange, compare_ontologies
 from sameas.ontology.errors import OntologyError
 from sameas.ontology.load import load_ontology, read_ontology
 from sameas.ontology.notation import EXTENSIONS
-from sameas.ontology.outline import outline_of
 from sameas.ontology.published import find_published, published_names
 from sameas.ontology.review import review_ontology
+from sameas.ontology.show import outline_of
+from sameas.ontology.version import TermChange, compare_ontologies
 from sameas.server.schemas import OntologyEntry
 from sameas.server.tenants.ontology_registry import Registered
 

@@ -4,7 +4,7 @@ import pytest
 
 from sameas.extraction.extractors.lexicon.dates import XSD, find_dates
 from sameas.extraction.extractors.lexicon.quantities import find_quantities
-from sameas.extraction.extractors.lexicon.quotes import find_quotes
+from sameas.extraction.extractors.lexicon.values import find_quotes
 
 
 @pytest.mark.parametrize(

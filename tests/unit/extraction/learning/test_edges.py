@@ -1,7 +1,7 @@
 """Names without capitals are found by the words beside them, where the examples have such names."""
 
 from sameas.extraction.extractors.learning import Example, Triple
-from sameas.extraction.extractors.learning.edges import learn_edges, plain_names
+from sameas.extraction.extractors.learning.candidates import learn_edges, plain_names
 from sameas.extraction.extractors.learning.labels import cues_of
 from sameas.extraction.extractors.learning.lexicon import NOBODY, Lexicon
 from sameas.extraction.extractors.learning.schema import Property, Schema

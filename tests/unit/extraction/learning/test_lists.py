@@ -3,9 +3,8 @@
 import pytest
 
 from sameas.extraction.extractors.learning import Example, Triple
-from sameas.extraction.extractors.learning.carrying import OBJECT, SUBJECT, carry
 from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple
-from sameas.extraction.extractors.learning.lists import find_lists
+from sameas.extraction.extractors.learning.lists import OBJECT, SUBJECT, carry, find_lists
 from sameas.extraction.extractors.learning.schema import Property, Schema
 from sameas.extraction.extractors.learning.spans import WordSpan, find_spans
 from sameas.extraction.extractors.learning.tokens import tokenize

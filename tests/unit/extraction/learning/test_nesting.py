@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from sameas.extraction.extractors.learning.nesting import Names
+from sameas.extraction.extractors.learning.object_features import Names
 
 _COUNT = 7
 _ALL = list(combinations(range(_COUNT + 1), 2))

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from sameas.extraction.graph.model import Entity, Evidence, KnowledgeGraph, Relation, Value
 from sameas.extraction.outputs import FORMATS, OutputContext, OutputFormat, render
-from sameas.extraction.outputs.rdf import OWL, PREFIXES, RDF
-from sameas.extraction.outputs.turtle import TurtleTerms, write_lines
+from sameas.extraction.outputs.rdf import OWL, PREFIXES, RDF, TurtleTerms, write_lines
 from sameas.extraction.text.document import DocumentSource, Span
 from tests.unit.extraction.cypher import Token, tokenize
 

@@ -26,7 +26,6 @@ from sameas.extraction.events.events import (
 from sameas.extraction.events.journal import FileJournal, read_journal
 from sameas.extraction.extractors.contract import ChunkFailedError, Found
 from sameas.extraction.extractors.lexicon import LexiconExtractor
-from sameas.extraction.extractors.usage import SpendingMeter
 from sameas.extraction.graph.model import Claim, KnowledgeGraph, Mention
 from sameas.extraction.outputs import FORMATS, write_entities, write_rejected, write_relations
 from sameas.extraction.pipeline.checkpoints import MemoryCheckpoints, UsedFile
@@ -37,6 +36,7 @@ from sameas.extraction.pipeline.settings import PipelineSettings
 from sameas.extraction.text.chunking import Chunk, ChunkSettings
 from sameas.extraction.text.document import OffsetMap, Span
 from sameas.identity.key import compute_idempotency_key, normalize_text
+from sameas.llm.ledger import SpendingMeter
 from sameas.llm.timeouts import STAGES, paused
 from sameas.ontology.focus import Focus
 from tests.shared_data import shared

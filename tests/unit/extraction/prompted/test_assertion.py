@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sameas.extraction.extractors.prompted.assertion import Assertions
 from sameas.extraction.extractors.prompted.reading import places
+from sameas.extraction.extractors.prompted.understanding import Assertions
 from sameas.extraction.graph.model import Claim, Mention
 from sameas.extraction.text.chunking import Chunk, chunk_text
 from sameas.extraction.text.document import Span

@@ -11,8 +11,8 @@ import pytest
 from sameas.cli.errors import CliError
 from sameas.cli.extractors import choose_extractor, is_installed
 from sameas.extraction.extractors.deferred import deferred_reader
+from sameas.extraction.extractors.embedded import find_weights
 from sameas.extraction.extractors.reader.extractor import ReaderExtractor
-from sameas.extraction.extractors.reader.finding import find_weights
 from sameas.extraction.extractors.reader.reading import Reader, ReadFact, Reading, ReadMention
 from sameas.extraction.pipeline.pipeline import Pipeline
 from sameas.extraction.text.chunking import chunk_text
@@ -151,7 +151,7 @@ def test_the_reader_is_chosen_where_its_weights_are(index, tmp_path, monkeypatch
     path = tmp_path / "x.ttl"
     assert is_installed("reader")
     assert choose_extractor(index.ontology, path=path).name == "reader"
-    monkeypatch.setattr("sameas.extraction.extractors.reader.finding._PACKAGE", "no_such_package")
+    monkeypatch.setattr("sameas.extraction.extractors.embedded._PACKAGE", "no_such_package")
     assert not is_installed("reader")
     assert choose_extractor(index.ontology, path=path).name == "lexicon"
     with pytest.raises(CliError, match="not installed"):

@@ -8,9 +8,9 @@ import pytest
 from sameas.extraction.evaluation.reader_learning import learn_reader
 from sameas.extraction.extractors.learning.examples import Example, Triple
 from sameas.extraction.extractors.reader import fitting
-from sameas.extraction.extractors.reader.asking import ask_for
 from sameas.extraction.extractors.reader.fitted import FittedModel
 from sameas.extraction.extractors.reader.fitting import BIASES, QUERIES, TRAINED, Schedule, fit_heads
+from sameas.extraction.extractors.reader.labels import ask_for
 from sameas.extraction.extractors.reader.lessons import make_lesson
 from sameas.extraction.extractors.reader.reading import Reader
 from sameas.ontology.index import OntologyIndex

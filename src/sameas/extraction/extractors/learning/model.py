@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sameas.extraction.extractors.learning.candidates import find_candidates
-from sameas.extraction.extractors.learning.carrying import carry
 from sameas.extraction.extractors.learning.clauses import clause_features
 from sameas.extraction.extractors.learning.container import digest_of, pack, unpack, write_file
 from sameas.extraction.extractors.learning.decoding import LearnedMention, LearnedTriple, Thresholds, choose
@@ -24,7 +23,7 @@ from sameas.extraction.extractors.learning.forms import Forms, is_shortened
 from sameas.extraction.extractors.learning.hashing import word
 from sameas.extraction.extractors.learning.labels import Cues
 from sameas.extraction.extractors.learning.lexicon import Known, Lexicon, Table
-from sameas.extraction.extractors.learning.lists import find_lists
+from sameas.extraction.extractors.learning.lists import carry, find_lists
 from sameas.extraction.extractors.learning.object_features import object_features
 from sameas.extraction.extractors.learning.spans import KNOWN, SHORTENED, WordSpan
 from sameas.extraction.extractors.learning.styles import SORTS, sort_of

@@ -1,21 +1,26 @@
-"""What speaks for a candidate being the object of some property: its words and shape, its context, what is
-known of it.
+"""What speaks for a candidate being the object of some property: its words and shape, its context, what is known of it,
+and which candidates hold it or lie in it.
+
+A place is the token where it begins and the one behind its end. Each question about places is answered from what was
+summed up once: a sentence has many candidates, and each of them is asked about.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from sameas.extraction.extractors.learning.hashing import lead, salt, slot, word
 from sameas.extraction.extractors.learning.labels import Cues, stem
 from sameas.extraction.extractors.learning.lexicon import NOBODY, Known, Lexicon
-from sameas.extraction.extractors.learning.nesting import Nesting
 from sameas.extraction.extractors.learning.spans import KIND_BITS, NAME, OPENING, QUOTED, STOPWORDS, WordSpan
 from sameas.extraction.extractors.learning.styles import SORTS, sort_of
 from sameas.extraction.extractors.learning.tokens import Tokens
+
+Place = tuple[int, int]
 
 _START, _END = word("<s>"), word("</s>")
 _BUCKETS = (0, 1, 2, 3, 5, 8, 12, 20)
@@ -40,6 +45,61 @@ _SORTED = {sort: (_SORT ^ word(sort), _SORT_P ^ lead(word(sort))) for sort in SO
 _OWN = {name: slot(name) for name in OWN_TEMPLATES}
 _CUES = {kind: {zone: _OWN[f"cue {kind} {zone}"] for zone in ZONES} for kind in "lr"}
 _KNOWN, _KNOWN_WELL = _OWN["known"], _OWN["known well"]
+
+
+class Nesting:
+    """The places of one kind in a sentence of so many tokens, ordered."""
+
+    __slots__ = ("_reach",)
+
+    def __init__(self, places: Sequence[Place], count: int) -> None:
+        farthest = [0] * (count + 1)
+        for first, last in places:
+            farthest[first + 1] = max(last, farthest[first + 1])
+        # How far those reach that begin before a token.
+        self._reach = list(accumulate(farthest, max))
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether a place holds these tokens."""
+        return self._reach[first + 1] >= last
+
+    def holds_from_before(self, first: int, last: int) -> bool:
+        """Whether a place holds these tokens and begins before them."""
+        return self._reach[first] >= last
+
+    def holds_beyond(self, first: int, last: int) -> bool:
+        """Whether a place holds these tokens and ends behind them."""
+        return self._reach[first + 1] > last
+
+    def holds_more(self, first: int, last: int) -> bool:
+        """Whether a place holds these tokens and others."""
+        return self._reach[first] >= last or self._reach[first + 1] > last
+
+
+class Names(Nesting):
+    """The names of a sentence, and which of them are the outermost."""
+
+    __slots__ = ("_ends", "_nearest", "_starts", "outermost")
+
+    def __init__(self, places: Sequence[Place], count: int) -> None:
+        super().__init__(places, count)
+        nearest = [count + 1] * (count + 1)
+        for first, last in places:
+            nearest[first] = min(last, nearest[first])
+        # Where the first of those ends that begin at a token or behind it.
+        self._nearest = list(accumulate(reversed(nearest), min))[::-1]
+        self.outermost = [place for place in places if not self.holds_more(*place)]
+        # None of these holds another: their ends are ordered as their starts are.
+        self._starts = [first for first, _ in self.outermost]
+        self._ends = [last for _, last in self.outermost]
+
+    def is_around(self, first: int, last: int) -> bool:
+        """Whether these tokens hold a name and others."""
+        return self._nearest[first] < last or self._nearest[first + 1] <= last
+
+    def between(self, first: int, last: int) -> int:
+        """How many of the outermost names these tokens hold."""
+        return max(0, bisect_right(self._ends, last) - bisect_left(self._starts, first))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,15 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sameas.extraction.extractors.learning.candidates import find_candidates
-from sameas.extraction.extractors.learning.carrying import Carried, ListCounter
+from sameas.extraction.extractors.learning.candidates import find_candidates, learn_edges
 from sameas.extraction.extractors.learning.clauses import clause_features
 from sameas.extraction.extractors.learning.dates import Date, find_dates
-from sameas.extraction.extractors.learning.edges import learn_edges
 from sameas.extraction.extractors.learning.examples import Example, Triple
 from sameas.extraction.extractors.learning.forms import AffixCounter, Forms, choose_styles
 from sameas.extraction.extractors.learning.hashing import word
 from sameas.extraction.extractors.learning.labels import Cues, cues_of
 from sameas.extraction.extractors.learning.lexicon import Lexicon, key_of, learn_lexicon
+from sameas.extraction.extractors.learning.lists import Carried, ListCounter
 from sameas.extraction.extractors.learning.object_features import object_features
 from sameas.extraction.extractors.learning.schema import Schema
 from sameas.extraction.extractors.learning.spans import WordSpan

@@ -1,23 +1,29 @@
 """Which parts of a sentence may be a subject or an object: names, quoted strings, dates, quantities, phrases.
 
-A span is a guess by form alone; nothing here is learned. Names are runs of capitalised words, joined over
-particles, hyphens and colons, whole and in part, because where a name ends is for the learner to say.
+A span is a guess by form alone; nothing here is learned. Names are runs of capitalised words, joined over particles,
+hyphens and colons, whole and in part, because where a name ends is for the learner to say. In scripts without capitals
+any short run of words, or of signs where no blanks are set, may be a name; Japanese tells more: hiragana is what stands
+between names, and a word in katakana is not cut.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
 
 import msgspec
 
-from sameas.extraction.extractors.learning.caseless import caseless_names
 from sameas.extraction.extractors.learning.dates import Date, find_dates
 from sameas.extraction.extractors.learning.quantities import Quantity, find_quantities
-from sameas.extraction.extractors.learning.tokens import Tokens, word_set
-from sameas.extraction.extractors.lexicon.quotes import find_quotes
+from sameas.extraction.extractors.learning.tokens import Tokens, is_unspaced, word_set
+from sameas.extraction.extractors.lexicon.values import find_quotes
 from sameas.extraction.text.chunking import sentence_spans
+
+_WORDS_JOINED, _SIGNS_JOINED = 4, 8
+_HIRAGANA = re.compile("[\u3040-\u309f]")
+_KATAKANA = re.compile("[\u30a0-\u30ff]{2}")
 
 NAME, QUOTED, DATE, QUANTITY, OPENING, MIXED, BRACKETED, KNOWN, SHORTENED, PHRASE, PLACE, PLAIN = (
     1 << i for i in range(12)
@@ -53,6 +59,34 @@ _QUOTES = frozenset("\"'`\u201c\u201d\u201e\u2018\u201a«»\u2039\u203a「『《
 _BACKTICKED = re.compile("`+([^`'\n]{1,160})'+")
 _NAME_PIECES = (3, 5)
 _ABBREVIATION = 3
+
+
+def caseless_names(tokens: Tokens) -> Iterator[tuple[int, int]]:
+    """The runs that may be names; a text in plain letters has none."""
+    if tokens.text.isascii():
+        return
+    words, count = tokens.words, len(tokens)
+    first = 0
+    while first < count:
+        last = first
+        while last < count and _is_caseless(words[last][0]):
+            last += 1
+        for start in range(first, last):
+            longest = _SIGNS_JOINED if is_unspaced(words[start][0]) else _WORDS_JOINED
+            for end in range(start + 1, min(last, start + longest) + 1):
+                if _may_be_name(words, start, end):
+                    yield start, end
+        first = last + 1
+
+
+def _is_caseless(sign: str) -> bool:
+    return (sign.isalpha() and sign.lower() == sign.upper()) or is_unspaced(sign)
+
+
+def _may_be_name(words: tuple[str, ...], first: int, last: int) -> bool:
+    if _HIRAGANA.match(words[first]) or _HIRAGANA.match(words[last - 1]):
+        return False
+    return not any(_KATAKANA.fullmatch("".join(words[max(0, at - 1) : at + 1])) for at in (first, last))
 
 
 class WordSpan(msgspec.Struct, frozen=True):

@@ -16,8 +16,7 @@ from sameas.extraction.extractors.learning.clauses import Clauses, find_clauses
 from sameas.extraction.extractors.learning.hashing import lead, salt, slot, word
 from sameas.extraction.extractors.learning.lexicon import NOBODY, Lexicon
 from sameas.extraction.extractors.learning.lists import find_lists
-from sameas.extraction.extractors.learning.nesting import Names, Nesting
-from sameas.extraction.extractors.learning.object_features import bucket, shape
+from sameas.extraction.extractors.learning.object_features import Names, Nesting, bucket, shape
 from sameas.extraction.extractors.learning.spans import (
     DATE,
     NAME,

@@ -1,15 +1,16 @@
-"""What in a text points to a property: its labels, alternative labels and patterns, and their usual other
-forms.
+"""What in a text points to a property: its labels, alternative labels and patterns, and their usual other forms.
 
-A cue stands between its subject and object in one order or the other, or it is a noun (`capital`) whose place
-tells which is which. Annotate a property with https://sameas.dev/ns#pattern, such as "{subject} was born in
-{object}", where its labels are not the words that people write.
+A cue stands between its subject and object in one order or the other, or it is a noun (`capital`) whose place tells
+which is which. Annotate a property with https://sameas.dev/ns#pattern, such as "{subject} was born in {object}", where
+its labels are not the words that people write.
+
+Two ways of writing take a cue apart. Cues that share their last word: `written and directed by` says `written by` as
+well; what is joined must be a cue of its own with that last word. And a passive whose doer stands apart: `founded in
+1950 by` says `founded by`; between the participle and `by` stand only dates, places and manners.
 """
 
-# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
-
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from sameas.extraction.extractors.lexicon.inflection import (
@@ -20,8 +21,11 @@ from sameas.extraction.extractors.lexicon.inflection import (
     passive_forms,
     verb_forms,
 )
-from sameas.extraction.extractors.lexicon.phrases import fold_phrase
+from sameas.extraction.extractors.lexicon.phrases import Match, Phrases, fold_phrase
 from sameas.ontology.index import OntologyIndex
+
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
+
 
 CueForm: TypeAlias = Literal["subject_first", "object_first", "noun"]
 CueUse: TypeAlias = Literal["phrase", "verb", "passive", "event", "nominal"]
@@ -30,6 +34,27 @@ happened to its subject (`founded`, of a date), a nominal follows a copula (`sub
 """
 
 SAID_IN_LABEL, SAID_OTHERWISE, DERIVED = 3, 2, 1
+
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
+
+
+_JOINS = tuple(f" {word} " for word in "and or & und oder et ou y o e en och".split())
+_JOINED = re.compile(r"(?:[^\W\d_]+(?:,(?:\s(?:and|or|und|et|y))?|\s(?:and|or|&|und|oder|et|ou|y|o|e|en|och))\s)+\Z")
+_WORD = re.compile(r"[^\W\d_]+")
+_BACK = 80
+
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
+
+_UNTIL_BY = re.compile(
+    r"(?:,?\s+(?:in|on|at|as|near|around|about|during|since|early|late|the|a|an|of|and(?=\s+[^\Wa-z_])|jointly|together|later"
+    r"|first|originally|back|\w+ly|[^\Wa-z_][\w.'’/-]*))+?,?\s+(?=by\s)"
+)
+_MANNER = re.compile(
+    r",?\s+(?:in|on|at|as|near|around|about|during|since|early|late|jointly|together|later|first|back|\w+ly)\b"
+)
+_FAR = 90
+_DOER = "by"
 
 
 class Cue(NamedTuple):
@@ -172,3 +197,39 @@ def _from_event(phrase: str, iri: str) -> Iterator[tuple[str, Cue]]:
         yield from _from_verb(phrase, iri, DERIVED)
     else:
         yield phrase, Cue(iri, "subject_first", SAID_OTHERWISE, use="event")
+
+
+def with_coordinated(folded: str, matches: Iterable[Match[Cue]], *, cues: Phrases[Cue]) -> Iterator[Match[Cue]]:
+    """The matches, each followed by those of the words that are joined to its first, at the same place."""
+    for match in matches:
+        yield match
+        if not folded.endswith(_JOINS, 0, match.start):
+            continue
+        first, _, last = folded[match.start : match.end].partition(" ")
+        joined = _JOINED.search(folded, max(0, match.start - _BACK), match.start)
+        if not last or joined is None:
+            continue
+        for word in dict.fromkeys(_WORD.findall(joined.group())):
+            payload = cues.get(f"{word} {last}") if word != first else ()
+            if payload:
+                yield Match(match.start, match.end, payload)
+
+
+def with_separated(
+    text: str, folded: str, matches: Iterable[Match[Cue]], *, cues: Phrases[Cue]
+) -> Iterator[Match[Cue]]:
+    """The matches, and after each the passive cue that its first word begins and a later `by` completes."""
+    done = -1
+    for match in matches:
+        yield match
+        if match.start == done or not folded.find(" by ", match.start, match.end + _FAR) > 0:
+            continue
+        word_end = folded.find(" ", match.start, match.end)
+        word_end = match.end if word_end < 0 else word_end
+        payload = cues.get(f"{folded[match.start : word_end]} {_DOER}")
+        if not payload or not _MANNER.match(text, word_end):
+            continue
+        between = _UNTIL_BY.match(text, word_end, word_end + _FAR)
+        if between is not None:
+            done = match.start
+            yield Match(match.start, between.end() + len(_DOER), payload, word_end)

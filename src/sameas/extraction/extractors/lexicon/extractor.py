@@ -11,13 +11,11 @@ from typing import Any
 from sameas.extraction.extractors.contract import Found
 from sameas.extraction.extractors.embedded import LEXICON, LEXICON_VERSION
 from sameas.extraction.extractors.lexicon.association import Associator, StatedRelation
-from sameas.extraction.extractors.lexicon.coordination import with_coordinated
-from sameas.extraction.extractors.lexicon.cues import Cue, build_cues
+from sameas.extraction.extractors.lexicon.cues import Cue, build_cues, with_coordinated, with_separated
 from sameas.extraction.extractors.lexicon.fitting import Fitting
 from sameas.extraction.extractors.lexicon.look import Scene
 from sameas.extraction.extractors.lexicon.phrases import Match, Phrases, fold
 from sameas.extraction.extractors.lexicon.pronouns import Antecedents, told_on
-from sameas.extraction.extractors.lexicon.separated import with_separated
 from sameas.extraction.extractors.lexicon.sighting import Sighting
 from sameas.extraction.graph.model import Claim, Mention, Rejection
 from sameas.extraction.text.chunking import Chunk

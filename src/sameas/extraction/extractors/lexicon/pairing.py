@@ -7,12 +7,11 @@ Rule: both ends stand where the cue's grammar puts them, and fit the property's 
 
 import re
 
-from sameas.extraction.extractors.lexicon import nouns
+from sameas.extraction.extractors.lexicon import noun_pairing as nouns
 from sameas.extraction.extractors.lexicon.clause import Left
 from sameas.extraction.extractors.lexicon.inflection import is_past
 from sameas.extraction.extractors.lexicon.look import Look, Pair
-from sameas.extraction.extractors.lexicon.noun_pairing import Fit, NounPairing
-from sameas.extraction.extractors.lexicon.value_gaps import is_date
+from sameas.extraction.extractors.lexicon.noun_pairing import Fit, NounPairing, is_date
 from sameas.extraction.graph.model import Mention
 
 _BY = re.compile(r"\s+(?:\w+ly\s+|together\s+)?by\b")

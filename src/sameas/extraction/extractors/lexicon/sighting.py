@@ -21,7 +21,7 @@ from sameas.extraction.extractors.lexicon.dates import find_dates
 from sameas.extraction.extractors.lexicon.names import find_names, looks_like
 from sameas.extraction.extractors.lexicon.phrases import Match, Phrases, fold_phrase, is_unspaced
 from sameas.extraction.extractors.lexicon.quantities import find_quantities, is_money
-from sameas.extraction.extractors.lexicon.quotes import find_quotes
+from sameas.extraction.extractors.lexicon.values import find_quotes
 from sameas.extraction.graph.class_kinds import ClassKinds
 from sameas.extraction.graph.model import Mention
 from sameas.extraction.text.chunking import Chunk

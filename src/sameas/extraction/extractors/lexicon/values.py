@@ -1,12 +1,10 @@
-"""Which value a property takes: a date, number or quoted text in the datatype that the property wants.
-
-A value is never stretched: a year does not become a day, but stays a year (xsd:gYear) where a date is asked for. It may
-lose detail (a date for a year) or become text.
+"""Which value a property takes: a date, number or quoted text in the datatype that the range wants. A quoted text
+stands between quotation marks of any usual kind, on one line and not too long.
 """
 
-# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
-
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import msgspec
 
@@ -14,6 +12,30 @@ from sameas.extraction.extractors.lexicon.dates import XSD
 from sameas.extraction.graph.model import Mention
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.lexicon import words_of_label
+
+# ruff: noqa: RUF001 (the marks of other scripts are the data here)
+
+
+_LONGEST = 160
+_MARKS = '"…" “…” „…“ „…” «…» »…« ‹…› ›…‹ 「…」 『…』 《…》 〈…〉 ”…” ‚…‘ ‘…’'
+_PAIRS = tuple(pair.split("…") for pair in _MARKS.split())
+_QUOTED = re.compile(
+    "|".join(
+        # A single quote that follows a letter is an apostrophe.
+        rf"{'(?<!' + chr(92) + 'w)' if left in chr(34) + '‘' else ''}{left}([^{left}{right}\n]{{1,{_LONGEST}}}){right}"
+        for left, right in _PAIRS
+    )
+)
+_MARK = re.compile(f"[{''.join(left for left, _ in _PAIRS)}]")
+# A straight single quote is an apostrophe as often: it has to open a word, not stand for what is left out of one, and
+# not close behind a plural that goes on ("the owners' club").
+_STRAIGHT = re.compile(
+    rf"(?<![\w'])'(?!(?:t?is|twas|em|til|cause|round|bout|n)\b)([^\s'](?:[^'\n]|(?<=\w)'(?=\w)){{1,{_LONGEST}}}?)"
+    r"(?:(?<=[^\s's])'(?![\w'])|(?<=s)'(?=[.,;:!?)]|\s*\Z))"
+)
+
+# ruff: noqa: SIM905 (word lists and the marks of other scripts are the data here)
+
 
 STRING = XSD + "string"
 _DATES = frozenset(XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth", "gMonthDay"))
@@ -28,6 +50,19 @@ _NUMBER_WORDS = frozenset(
         "runtime anzahl"
     ).split()
 )
+
+
+def find_quotes(text: str) -> Iterator[Mention]:
+    """Every quoted value, without its marks and without a comma or stop that the style put inside them."""
+    quoted = _QUOTED.finditer(text) if _MARK.search(text) else ()
+    straight = _STRAIGHT.finditer(text) if "'" in text else ()
+    for match in chain(quoted, straight):
+        group = match.lastindex or 0
+        said = match[group]
+        inner = said.strip().rstrip(",.;")
+        if inner:
+            start = match.start(group) + said.index(inner[0])
+            yield Mention(start, start + len(inner), inner, kind="literal", value=inner, datatype=XSD + "string")
 
 
 class ValueFit:

@@ -17,8 +17,7 @@ from sameas.extraction.extractors.lexicon.dates import find_dates
 from sameas.extraction.extractors.lexicon.fitting import Fitting
 from sameas.extraction.extractors.lexicon.phrases import fold_phrase, is_unspaced
 from sameas.extraction.extractors.lexicon.quantities import find_quantities
-from sameas.extraction.extractors.lexicon.quotes import find_quotes
-from sameas.extraction.extractors.lexicon.values import STRING
+from sameas.extraction.extractors.lexicon.values import STRING, find_quotes
 from sameas.extraction.extractors.prompted.addressing import addressed, is_within
 from sameas.extraction.extractors.prompted.replies import Agreed
 from sameas.extraction.graph.model import Claim, ConfidenceSource, Mention, Rejection, RejectionCode

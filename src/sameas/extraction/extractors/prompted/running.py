@@ -11,10 +11,9 @@ from sameas.extraction.extractors.prompted.asking import Asker
 from sameas.extraction.extractors.prompted.reading import read_things
 from sameas.extraction.extractors.prompted.replies import EntityReply, GroundingReply, JointReply, RelationReply
 from sameas.extraction.extractors.prompted.signatures import Menu
-from sameas.extraction.extractors.usage import joined
 from sameas.extraction.graph.model import Claim, Mention
 from sameas.extraction.text.chunking import Chunk
-from sameas.llm.ledger import UsageRow
+from sameas.llm.ledger import UsageRow, joined
 from sameas.llm.supervisor import RequestSupervisor
 from sameas.ontology.focus import Focus
 

@@ -9,7 +9,7 @@ from sameas.llm.models import Effort
 
 ExtractionMode: TypeAlias = Literal["two-stage", "joint"]
 
-# What counts as asserted (assertion.py) decides what is in the graph.
+# What counts as asserted (understanding.py) decides what is in the graph.
 ASSERTION_VERSION = 5
 
 

@@ -16,10 +16,10 @@ import msgspec
 from sameas.extraction.extractors.contract import Found
 from sameas.extraction.extractors.embedded import READER, READER_VERSION, reader_settings
 from sameas.extraction.extractors.lexicon.extractor import LexiconExtractor
-from sameas.extraction.extractors.reader.asking import Asked, ask_for
 from sameas.extraction.extractors.reader.confidence import ALONE, Signs, judge
 from sameas.extraction.extractors.reader.ends import BOOLEAN, Place, ReadEnds
 from sameas.extraction.extractors.reader.joining import Joining, Offer, key_of, overlap, typed
+from sameas.extraction.extractors.reader.labels import Asked, ask_for
 from sameas.extraction.extractors.reader.narrowing import Narrowing
 from sameas.extraction.extractors.reader.reading import Reading
 from sameas.extraction.extractors.reader.rivals import Fact

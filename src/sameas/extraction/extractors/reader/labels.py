@@ -1,14 +1,16 @@
-"""What the reader is told of an ontology: one short text for each property and each class.
+"""What the reader is told of an ontology: one short text for each property and each class; and of which of them it is
+asked, for a focus.
 
 Training and reading use the same texts; which of its names a text shows is a style, and training mixes the styles.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 from sameas.ontology.index import OntologyIndex
 from sameas.ontology.model import Constraint, OntologyClass, OntologyProperty, Text
+from sameas.ontology.vocabulary import XSD
 
 Style = Literal["wide", "english", "short", "foreign"]
 STYLES: tuple[Style, ...] = ("wide", "english", "short", "foreign")
@@ -16,6 +18,10 @@ _ENGLISH = ("en", "")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _COMMENT = 120
 _READABLE = re.compile(r"[a-z]{3,}(?: [a-z]+)*")
+
+# More than a focus has, unless somebody widened it.
+_PROPERTIES, _CLASSES = 120, 120
+_BOOLEAN = XSD + "boolean"
 
 
 def local_name(iri: str) -> str:
@@ -94,3 +100,26 @@ def describe_class(index: OntologyIndex, iri: str, *, style: Style = "wide", lan
     """`type: company; firm : comment`."""
     term = index.classes[iri]
     return f"type: {_names(term, style, language)}{_comment(term.comments, style)}"
+
+
+class Asked(NamedTuple):
+    """Properties and classes by IRI, each with its text, and of each property whether its values are yes and no."""
+
+    properties: tuple[str, ...]
+    property_texts: tuple[str, ...]
+    booleans: tuple[bool, ...]
+    classes: tuple[str, ...]
+    class_texts: tuple[str, ...]
+
+
+def ask_for(index: OntologyIndex, properties: Sequence[str], classes: Sequence[str]) -> Asked:
+    """The first of them, as many as can be read at once; what is deprecated is not asked for."""
+    named = [iri for iri in properties[:_PROPERTIES] if not index.properties[iri].deprecated]
+    kinds = tuple(classes[:_CLASSES])
+    return Asked(
+        tuple(named),
+        tuple(describe_property(index, iri) for iri in named),
+        tuple(any(_BOOLEAN in group for group in index.expected_range(iri)) for iri in named),
+        kinds,
+        tuple(describe_class(index, iri) for iri in kinds),
+    )

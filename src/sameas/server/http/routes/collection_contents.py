@@ -17,7 +17,7 @@ from sameas.collections import Collection
 from sameas.collections.contradictions import contradictions
 from sameas.collections.model import Change, Decision, EntityInfo, EntityPage, Statement
 from sameas.collections.views import Neighbourhood, Reader, around
-from sameas.ontology.outline import ClassOutline, Outline, outline_of
+from sameas.ontology.show import ClassOutline, Outline, outline_of
 from sameas.server.http import examples
 from sameas.server.http.route import Asked, Parameter, Reply, Route, flag, json_reply, query_of, whole_number
 from sameas.server.http.routes.collections import (

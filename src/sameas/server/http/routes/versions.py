@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 from sameas.extraction.runs.library import Runs
 from sameas.extraction.runs.metadata import RunMetadata
 from sameas.extraction.runs.service import ExtractionService
-from sameas.ontology.differences import TermChange
-from sameas.ontology.outline import ClassOutline, Outline
+from sameas.ontology.show import ClassOutline, Outline
+from sameas.ontology.version import TermChange
 from sameas.server.http import examples
 from sameas.server.http.route import JSON, Asked, Parameter, Reply, Route, json_reply, query_of
 from sameas.server.http.routes.ontologies import MEDIA_TYPES, check_media_type, owner_of, spaces_of
