@@ -360,8 +360,14 @@ class RoleGiven(Schema, frozen=True, kw_only=True, rename="camel", forbid_unknow
     role: Role
 
 
+class ServedCollection(CollectionInfo, frozen=True, kw_only=True):
+    """A collection with the names of its ontology beside the id."""
+
+    ontology_names: tuple[str, ...] = ()
+
+
 class CollectionPage(Answer, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    collections: tuple[CollectionInfo, ...]
+    collections: tuple[ServedCollection, ...]
     next: str | None = None
 
 
