@@ -37,6 +37,7 @@ def test_a_listed_model_is_asked_once_and_estimated_before(tmp_path):
         estimate = service.client.post("/api/v1/estimate", json=request(extractor="model")).json()
         assert estimate["calls"] > 0
         assert estimate["inputTokens"] > 0
+        assert (estimate["cost"], estimate["mostCost"]) == (None, None), "the model has no price"
         assert len(model.calls) == 0
         first = service.client.post("/api/v1/extract", json=request(extractor="model")).json()
         asked = len(model.calls)
@@ -44,6 +45,9 @@ def test_a_listed_model_is_asked_once_and_estimated_before(tmp_path):
         assert {entity["name"] for entity in first["entities"]} >= {"Person0 Stone", "Acme1 Robotics"}
         assert (first["status"], second["cacheHit"]) == ("complete", True)
         assert len(model.calls) == asked > 0
+        usage = service.client.get(f"/api/v1/runs/{first['idempotencyKey']}").json()["usage"]
+        spent = sum(row["inputTokens"] + row["outputTokens"] for row in usage)
+        assert 0 < spent <= estimate["mostTokens"]
 
 
 def test_a_model_that_is_not_listed_is_refused_and_never_called(tmp_path):
