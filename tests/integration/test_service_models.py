@@ -135,11 +135,25 @@ def test_an_account_is_shared_where_records_are_in_redis(redis_url, wrapped):
 
 
 def test_the_limiter_and_the_circuit_of_an_account_are_in_the_metrics(tmp_path):
-    with ModelServer(ORACLE) as model, running(tmp_path, models=model.address("tiny")) as service:
-        service.client.post("/api/v1/extract", json=request(extractor="model"))
+    """Also of a process apart, in which models are asked."""
+    gate = threading.Event()
+
+    def counted(service):
         lines = service.client.get("/metrics").text.splitlines()
-    told = {line.partition("{")[0]: line.rpartition(" ")[2] for line in lines if "model_calls" in line and "{" in line}
-    assert told == {"sameas_model_calls_waiting": "0.0", "sameas_model_calls_under_way": "0.0"}
+        calls = [line for line in lines if line.startswith("sameas_model_calls_") and "{" in line]
+        return lines, {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in calls}
+
+    with (
+        ModelServer(lambda call: held(gate, ORACLE(call))) as model,
+        running(tmp_path, apart=True, models=model.address("tiny")) as service,
+    ):
+        service.client.post("/api/v1/extract", json=request(extractor="model"), headers={"Prefer": "respond-async"})
+        model.wait_for_calls(1, within_seconds=WITHIN)
+        assert counted(service)[1]["sameas_model_calls_under_way"] == 1
+        gate.set()
+        assert service.client.post("/api/v1/extract", json=request(extractor="model")).json()["status"] == "complete"
+        lines, told = counted(service)
+    assert told == {"sameas_model_calls_waiting": 0, "sameas_model_calls_under_way": 0}
     states = [line for line in lines if line.startswith("sameas_model_circuit_state{")]
     assert len(states) == 3
     assert [line for line in states if line.endswith(" 1.0")] == [line for line in states if 'state="closed"' in line]
