@@ -21,7 +21,7 @@ from sameas.stores.redis import open_backend
 from sameas.stores.tiered import TieredBackend
 from tests.integration.model_path import ORACLE, document
 from tests.servers.batch_server import BatchServer
-from tests.servers.model_script import held
+from tests.servers.model_script import held, status
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import WITHIN, running
 
@@ -56,6 +56,29 @@ def test_a_model_that_is_not_listed_is_refused_and_never_called(tmp_path):
             answer = service.client.post("/api/v1/extract", json=request(model=other.address("tiny")))
             assert (answer.status_code, answer.json()["type"]) == (422, "urn:sameas:problem:model-unknown")
         assert len(other.calls) == 0
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("code", [401, 404, None], ids=["key", "name", "address"])
+def test_a_model_that_cannot_answer_is_said_to_be_what_is_missing(tmp_path, code, apart):
+    with ModelServer(ORACLE if code is None else status(code, message="scripted")) as model:
+        address = model.address("tiny")
+        if code is None:
+            model.close()
+        with running(tmp_path, apart=apart, models=address) as service:
+
+            def ask():
+                return service.client.post(
+                    "/api/v1/extract", json=request(extractor="model"), headers={"Idempotency-Key": "mine"}
+                )
+
+            for _ in range(2):
+                refused = ask()
+                assert (refused.status_code, refused.json()["type"]) == (424, "urn:sameas:problem:model-refuses")
+            if code is not None:
+                assert len(model.calls) == 2, "one question for each request"
+                model.rescript(ORACLE)
+                assert ask().status_code == 200
 
 
 def test_a_model_and_an_extractor_that_asks_none_contradict_each_other(tmp_path):
