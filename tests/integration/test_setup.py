@@ -5,9 +5,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bench import __main__ as every_benchmark
 from bench import setup
 from bench.http import command, served
 
@@ -139,6 +141,10 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
         (("bench", "setup"), "git is not on this machine"),
         (("bench.screenshots",), "chromium is not on this machine"),
         (("bench", "joint", "--dataset", str(tmp_path / "none")), "no data in"),
+        (("bench", "learning", str(tmp_path / "none")), "no data in"),
+        (("bench", "trust", str(tmp_path / "none")), "no data in"),
+        (("bench", "two_releases"), "git is not on this machine"),
+        (("bench", "engine", "quickly"), "engine takes other arguments"),
     ):
         shown = subprocess.run(
             [sys.executable, "-m", *arguments],
@@ -151,6 +157,23 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
         )
         assert said in shown.stderr, shown.stdout + shown.stderr
         assert "Traceback" not in shown.stderr
+
+
+def test_a_benchmark_that_gives_up_does_not_end_those_after_it(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    begun: list[str] = []
+
+    def measure(name: str) -> None:
+        begun.append(name)
+        if len(begun) == 1:
+            raise SystemExit("canary")
+
+    def found(name: str) -> SimpleNamespace:
+        return SimpleNamespace(main=lambda: measure(name))
+
+    monkeypatch.setattr("bench.__main__.importlib.import_module", found)
+    assert every_benchmark.main([]) == 1
+    assert len(begun) > 20
+    assert "canary" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("debians", ["missing", "old or without venv", "good"])
