@@ -1,6 +1,8 @@
 """What a newcomer does first, on a machine with nothing but Debian's programs and Python: a fresh clone, and `./run`."""
 
 import os
+import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -157,6 +159,18 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
         )
         assert said in shown.stderr, shown.stdout + shown.stderr
         assert "Traceback" not in shown.stderr
+
+
+def test_every_command_that_the_documents_name_is_there() -> None:
+    commands = set(re.findall(r"^  ([a-z |]+)\)", (ROOT / "run").read_text(), re.MULTILINE))
+    known = {name for names in commands for name in names.split(" | ")}
+    benchmarks = {module.name for module in pkgutil.iter_modules([str(ROOT / "bench")])}
+    named = set()
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        named |= set(re.findall(r"(?:`|^|\$ )\./run ([a-z]+)(?: ([a-z_]+))?", page.read_text(), re.MULTILINE))
+    assert {("demo", ""), ("bench", "engine"), ("test", "")} <= named
+    assert {command for command, _ in named} <= known
+    assert {name for command, name in named if command == "bench" and name} <= benchmarks
 
 
 def test_a_benchmark_that_gives_up_does_not_end_those_after_it(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
