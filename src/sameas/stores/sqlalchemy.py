@@ -334,7 +334,7 @@ def _connect(dialect: Any, _: Any, arguments: Any, options: Any) -> Any:
     try:
         return dialect.connect(*arguments, **options)
     except (unreadable, *_UNUSABLE) as error:
-        raise StoreMisconfigured(f"The URL of the store has an option that cannot be used: {error}.") from error
+        raise StoreMisconfigured(f"The driver cannot connect with the URL of the store: {error}.") from error
 
 
 def _refuse_lazy_commits(connection: Any, _: Any) -> None:
