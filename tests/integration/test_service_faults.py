@@ -155,6 +155,8 @@ def test_runs_are_deleted_from_a_disk_that_is_really_full(tmp_path):
             again = extract(service, {**REQUEST, "text": texts[number]}, **{"Idempotency-Key": f"k{number}"})
             assert (again.status_code, again.json()["type"]) == (410, "urn:sameas:problem:result-deleted")
             assert service.client.get(f"/api/v1/runs/{key}").status_code == 404
+        # A deletion costs what it writes, and not what could not be taken back in one piece.
+        assert (tmp_path / ".reserve").stat().st_size > reserve.SIZE * 3 // 4
         disk.fill()
         refused = extract(service, {**REQUEST, "text": "Carl Young works for Acme Ltd."})
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:sameas:problem:disk-full")

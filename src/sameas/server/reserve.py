@@ -17,6 +17,8 @@ from pathlib import Path
 # A log of SQLite for a run, its checkpoints and what the caches have of it, several times over.
 SIZE = 8 << 20
 _LEAST = 1 << 20
+# Whatever is left free is taken by others before the next deletion, so no more than this is left.
+_PIECE = 1 << 14
 _EVERY = 60.0
 
 _LOG = logging.getLogger("sameas.server")
@@ -35,13 +37,15 @@ class DiskReserve:
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             held = os.fstat(handle).st_size
-            size = self._size
-            while held < size and size >= _LEAST:
+            piece = self._size
+            while held < self._size and piece >= _PIECE:
+                size = min(held + piece, self._size)
                 try:
-                    os.posix_fallocate(handle, 0, size)
+                    os.posix_fallocate(handle, held, size - held)
                 except OSError:
-                    # There is not so much.
-                    size //= 2
+                    # There is not so much; what some systems have taken of it all the same is not counted.
+                    os.ftruncate(handle, held)
+                    piece //= 2
                 else:
                     held = size
             return held

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from sameas.cluster.broker import Priority
 from sameas.extraction.runs.record import SCOPE
 from sameas.identity.normalize import idempotency_key_header
-from sameas.once.errors import KeyReused, SameasError
+from sameas.once.errors import KeyReused, SameasError, StoreFull
 from sameas.once.record import State
 from sameas.once.rollout import Mode
 from sameas.server.bodies import Note, read_body
@@ -298,19 +298,24 @@ class Extract:
                 raise _NotKept(done)
             return (await wanted(done, request)).body(cache_hit=done.cache_hit)
 
-        record = await self._service.engine.record(
-            work,
-            scope=CLIENT_SCOPE,
-            key=own,
-            tags=(run_tag(prepared.key.key),),
-            payload=msgspec.to_builtins(request),
-            tenant=caller.space,
-            lease=self._service.settings.lease,
-            retention=self._service.settings.key_ttl,
-            route="/api/v1/extract",
-            method="POST",
-            audit=caller.audit,
-        )
+        try:
+            record = await self._service.engine.record(
+                work,
+                scope=CLIENT_SCOPE,
+                key=own,
+                tags=(run_tag(prepared.key.key),),
+                payload=msgspec.to_builtins(request),
+                tenant=caller.space,
+                lease=self._service.settings.lease,
+                retention=self._service.settings.key_ttl,
+                route="/api/v1/extract",
+                method="POST",
+                audit=caller.audit,
+            )
+        except StoreFull:
+            # The key cannot be claimed; that its answer was deleted can be said all the same.
+            await self._service.client_keys.check(caller.space, own)
+            raise
         body = record.answer()
         if record.was_replay:
             # The run was not asked, and has said nothing.
