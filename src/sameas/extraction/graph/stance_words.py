@@ -198,15 +198,15 @@ REPORTED = (
 GOES_BACK = (
     (
         r"\b(?:it|its|he|she|his|her|hers|him|they|their|them|who|i|we|our|us|there|here|both|same"
-        r"|the\s+(?:company|firm|group|business|organi[sz]ation))\b"
+        r"|the\s+(?:company|firm|group|business|organi[sz]ation)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b"
     ),
     (
         r"\b(?:er|sie|es|ihn|ihm|ihr\w*|sein|seine[rnms]?|wir|uns\w*|ich|dort|hier|deren|dessen|davon|damit|dafür|dazu|beide\w*"
-        r"|(?:das|die|der)\s+(?:unternehmen|firma|gesellschaft|konzern|gruppe))\b"
+        r"|(?:das|die|der)\s+(?:unternehmen|firma|gesellschaft|konzern|gruppe)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b"
     ),
     (
         r"\b(?:il|elle|ils|elles|lui|son|sa|ses|leurs?|nous|notre|nos|y|là|celle|celui|l['\u2019](?:entreprise|organisation)"
-        r"|(?:la|le)\s+(?:société|firme|groupe))\b"
+        r"|(?:la|le)\s+(?:société|firme|groupe)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b"
     ),
-    r"\b(?:él|ella|ellos|su|sus|le|les|nosotros|nuestr[oa]s?|allí|ambos|(?:la|el)\s+(?:empresa|compañía|sociedad|grupo|firma))\b",
+    r"\b(?:él|ella|ellos|su|sus|le|les|nosotros|nuestr[oa]s?|allí|ambos|(?:la|el)\s+(?:empresa|compañía|sociedad|grupo|firma)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b",
 )
