@@ -18,47 +18,47 @@ from sameas.ontology.load import read_ontology
 from tests.integration.test_must_never import ONTOLOGY
 
 STORY = Path(sameas.__file__).parent / "example"
-# Two companies, and of the first the sentence goes on: nothing of it is said of the second.
+# Nothing that the last sentence says is said of Hale Textiles, the topic of the text or the one named last.
 PRONOUNS = """
     Mora Foods works with Hale Textiles, which is based in Bath. Its chief executive is Ines Moor.
+    Hale Textiles works with Mora Foods. Mora Foods is growing fast. Its chief executive is Ines Moor.
+    Hale Textiles cooperates with the Kestrel Group. The Kestrel Group makes looms. It employs 310 people.
+    Hale Textiles is a rival of Bolt Motors. Bolt Motors is old. It is based in Leeds.
+    Hale Textiles was founded long ago. Mora Foods is younger. In 2020 it acquired Bolt Motors.
+    Hale Textiles sued Bolt Motors in 2019. Bolt Motors won. Its headquarters are in Porto.
+    Hale Textiles lost a customer. The Kestrel Group won one. Its chief executive is Tom Reed.
+    Hale Textiles supplies Mora Foods. The firm Mora Foods pays late. It was founded on 3 May 1988.
+    Hale Textiles sold a hall. In 2019 Bolt Motors rented it. Bolt Motors repairs lorries. It employs 85 people.
     Kestrel Group bought Hale Textiles in 2019. It employs 310 people.
-    Mora Foods is a rival of Hale Textiles. In 2020 it acquired Bolt Motors.
-    Kestrel Group supplies Hale Textiles. The firm Mora Foods grows. Its headquarters are in Porto.
-    Bolt Motors delivers to Hale Textiles. Bolt Motors is old. It is based in Leeds.
-    In 2019 Kestrel Group sued Hale Textiles. Its chief executive is Tom Reed.
-    Bolt Motors rents halls from Hale Textiles. It was founded on 3 May 1988.
-    The Mora Foods plant is leased to Hale Textiles. Bolt Motors owns it. Its headquarters are in Porto.
-    Kestrel Group left Hale Textiles. It is quiet. It employs 85 people.
-    Mora Foods, a rival of Hale Textiles, is growing. Its chief executive is Ines Moor.
-    Die Kestrel Group arbeitet mit Hale Textiles zusammen. Ihre Geschäftsführerin ist Ines Moor.
-    Der Verlag Mora beliefert Hale Textiles. Er beschäftigt 85 Menschen.
-    Bolt Motors kaufte bei Hale Textiles ein. Sein Geschäftsführer ist Tom Reed.
-    Kestrel Group verklagte Hale Textiles. Ihr Sitz ist in Porto.
-    Mora Foods mietet Hallen von Hale Textiles. Sie beschäftigt 310 Menschen.
-    Im Jahr 2019 verließ Bolt Motors den Verbund mit Hale Textiles. Ihr Geschäftsführer ist Tom Reed.
-    Die Mora Foods beliefert Hale Textiles. Sie hat ihren Sitz in Leeds.
-    Kestrel Group wirbt für Hale Textiles. Seit 2020 wächst sie. Ihre Geschäftsführerin ist Ines Moor.
-    Bolt Motors streitet mit Hale Textiles. Sie wurde am 3. Mai 1988 gegründet.
-    Das Unternehmen Mora Foods lobt Hale Textiles. Es beschäftigt 85 Menschen.
-    Mora Foods coopère avec Hale Textiles. Son siège se trouve à Nantes.
-    Kestrel Group travaille avec Hale Textiles. Elle emploie 310 personnes.
-    Bolt Motors fournit Hale Textiles. Son directeur général est Tom Reed.
-    La société Mora Foods poursuit Hale Textiles. Elle a acheté Bolt Motors.
-    En 2019, Kestrel Group a quitté Hale Textiles. Son directeur général est Tom Reed.
-    Bolt Motors loue des halles à Hale Textiles. Elle a été fondée le 3 mai 1988.
-    Mora Foods félicite Hale Textiles. Elle emploie 85 personnes.
-    Kestrel Group vend des tissus à Hale Textiles. Sa directrice générale est Ines Moor.
-    Le groupe Bolt Motors copie Hale Textiles. Il a son siège à Leeds.
+    Hale Textiles arbeitet mit der Kestrel Group zusammen. Die Kestrel Group wächst. Ihre Geschäftsführerin ist Ines Moor.
+    Hale Textiles beliefert die Mora Foods. Die Mora Foods kocht Suppen. Sie beschäftigt 85 Menschen.
+    Hale Textiles verklagte Bolt Motors. Bolt Motors gewann. Ihr Geschäftsführer ist Tom Reed.
+    Hale Textiles mietet Hallen. Mora Foods baut welche. Sie beschäftigt 310 Menschen.
+    Hale Textiles ist alt. Kestrel Group ist jung. Ihr Sitz ist in Porto.
+    Hale Textiles verlor einen Kunden. Bolt Motors gewann ihn. Sein Geschäftsführer ist Tom Reed.
+    Hale Textiles wuchs. Im Jahr 2019 schrumpfte Mora Foods. Ihre Geschäftsführerin ist Ines Moor.
+    Hale Textiles lobt das Unternehmen Mora Foods. Mora Foods schweigt. Es hat seinen Sitz in Leeds.
+    Hale Textiles streitet mit Bolt Motors. Bolt Motors bleibt ruhig. Sie wurde am 3. Mai 1988 gegründet.
+    Die Kestrel Group beliefert Hale Textiles. Ihre Geschäftsführerin ist Ines Moor.
+    Hale Textiles coopère avec Mora Foods. Mora Foods grandit vite. Son siège se trouve à Nantes.
+    Hale Textiles travaille avec Kestrel Group. Kestrel Group fabrique des métiers. Elle emploie 310 personnes.
+    Hale Textiles poursuit Bolt Motors. Bolt Motors se tait. Son directeur général est Tom Reed.
+    Hale Textiles est ancienne. La société Mora Foods est jeune. Elle a acheté Bolt Motors.
+    Hale Textiles a perdu un client. En 2019, Kestrel Group a gagné. Son directeur général est Tom Reed.
+    Hale Textiles loue des halles. Bolt Motors vend des camions. Elle a été fondée le 3 mai 1988.
+    Hale Textiles félicite Mora Foods. Mora Foods remercie. Elle emploie 85 personnes.
+    Hale Textiles vend des tissus. Kestrel Group vend des outils. Sa directrice générale est Ines Moor.
+    Hale Textiles copie le groupe Bolt Motors. Le groupe Bolt Motors proteste. Il a son siège à Leeds.
     Mora Foods soutient Hale Textiles. Son siège est à Porto.
-    Mora Foods colabora con Hale Textiles. Su sede está en Oporto.
-    Kestrel Group vende telas a Hale Textiles. Su directora general es Ines Moor.
-    Bolt Motors abastece a Hale Textiles. Su director general es Tom Reed.
-    La empresa Mora Foods demandó a Hale Textiles. Su sede está en Leeds.
-    En 2019, Kestrel Group dejó Hale Textiles. Su director general es Tom Reed.
-    Bolt Motors alquila naves a Hale Textiles. Ella emplea a 310 personas.
-    Mora Foods felicita a Hale Textiles. Su directora general es Ines Moor.
-    Kestrel Group imita a Hale Textiles. Su sede está en Porto.
-    El grupo Bolt Motors apoya a Hale Textiles. Él emplea a 85 personas.
+    Hale Textiles colabora con Mora Foods. Mora Foods crece. Su sede está en Oporto.
+    Hale Textiles vende telas a Kestrel Group. Kestrel Group fabrica telares. Su directora general es Ines Moor.
+    Hale Textiles demandó a Bolt Motors. Bolt Motors ganó. Su director general es Tom Reed.
+    Hale Textiles es antigua. La empresa Mora Foods es joven. Su sede está en Leeds.
+    Hale Textiles perdió un cliente. En 2019, Kestrel Group ganó otro. Su director general es Tom Reed.
+    Hale Textiles alquila naves. Bolt Motors repara camiones. Ella emplea a 310 personas.
+    Hale Textiles felicita a Mora Foods. Mora Foods responde. Su directora general es Ines Moor.
+    Hale Textiles imita a Kestrel Group. Kestrel Group protesta. Su sede está en Porto.
+    Hale Textiles apoya al grupo Bolt Motors. El grupo Bolt Motors crece. Él emplea a 85 personas.
     Mora Foods compite con Hale Textiles. Su director general es Tom Reed.
 """
 # Who reports is no company that buys, employs or has its seat anywhere.
@@ -133,9 +133,8 @@ def stated(
 
 @pytest.mark.parametrize("text", lines(PRONOUNS))
 def test_a_pronoun_at_a_sentences_begin_is_of_the_subject_before(text):
-    own = text.partition("Hale Textiles")[2].partition(".")[0]
-    facts = {(name, end) for subject, name, end in stated(text) if subject == "Hale Textiles"}
-    assert {(name, end) for name, end in facts if end not in own} == set()
+    told = text[: text.rstrip(".").rindex(". ")]
+    assert {one for one in stated(text) if one[0] == "Hale Textiles" and one[2] not in told} == set()
 
 
 @pytest.mark.parametrize("extractor", ["reader", "lexicon"])

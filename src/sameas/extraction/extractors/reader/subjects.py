@@ -33,10 +33,12 @@ _LEAD = re.compile(
     r"(?:(?:dr|prof|mr|mrs|ms|herr|frau|mme|sr|sra|don|doña)\.?\s+)*",
     re.IGNORECASE,
 )
-_OPENING = re.compile(rf"\W*(?:{_TIME})?(?P<word>[^\W\d_]+)(?P<next>\s+[^\W\d_]+)?", re.IGNORECASE)
-# A pronoun with nobody behind it: "it is known", "es gibt", "il y a".
-_NOBODY = frozenset(
-    ("es gibt", "es ist", "es war", "es handelt", "il y", "il faut", "il s", "it seems", "it is", "it was")
+_OPENING = re.compile(rf"\W*(?:{_TIME})?(?P<word>[^\W\d_]+)", re.IGNORECASE)
+# A pronoun with nobody behind it: "it is known that", "es gibt", "il y a".
+_NOBODY = re.compile(
+    r"\W*(?:it\s+(?:seems|(?:is|was)\s[^.;:!?]*\b(?:that|who))|es\s+(?:gibt|gab|handelt|heißt|(?:ist|war)\s[^.;:!?]*\b(?:dass|der|die))"
+    r"|il\s+(?:y\s+a|faut|s['\u2019]agit|est\s[^.;:!?]*\bque))\b",
+    re.IGNORECASE,
 )
 _AND = re.compile(r"\s*(?:,|and\b|und\b|et\b|y\b|e\b|&|sowie\b)\s*", re.IGNORECASE)
 # What goes back to something from inside of a sentence, by language. German nouns have capitals.
@@ -90,6 +92,10 @@ _OPENINGS: dict[Language, dict[str, _Opening]] = {
         **{word: _Opening(None, frozenset(("las", "los"))) for word in ("su", "sus")},
     },
 }  # fmt: skip
+
+
+# A text too short to tell its language may be of any.
+_OPENINGS[""] = {word: one for language in ("es", "fr", "de", "") for word, one in _OPENINGS[language].items()}
 
 
 class _Thing(NamedTuple):
@@ -187,12 +193,9 @@ class Subjects:
         """The pronoun that a sentence begins with."""
         sentence = self._chunk.sentences[number]
         found = _OPENING.match(self._chunk.text, sentence.start, sentence.end)
-        if found is None:
+        if found is None or _NOBODY.match(self._chunk.text, sentence.start, sentence.end):
             return None
-        word = found["word"].casefold()
-        if f"{word} {(found['next'] or '').strip().casefold()}" in _NOBODY:
-            return None
-        return self._openings.get(word)
+        return self._openings.get(found["word"].casefold())
 
     def _meant(self, number: int, allowed: Constraint) -> _Thing | None:
         """Whom the pronoun at the beginning of a sentence means; None where that is not plain."""
