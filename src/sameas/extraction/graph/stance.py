@@ -189,6 +189,7 @@ _REPORTED = tuple(
     (re.compile(said, re.IGNORECASE), re.compile(back, re.IGNORECASE))
     for said, back in zip(stance_words.REPORTED, stance_words.GOES_BACK, strict=True)
 )
+_CONJUNCTION = re.compile(r"\b(?:that|dass|que|qu)\b", re.IGNORECASE)
 _ITS_SUBJECT = re.compile(
     r"\s+(?:(?i:(?:the|die|der|das|le|la|el|los|les|l['\u2019])\s*(?:(?!(?:company|firm|group|board)\b)(?-i:[a-zà-ÿ])[\w-]+\s+){0,3}"
     r"|d(?:ie|er|as)\s+[^\W\d_][\w-]+\s+))?[\"“„«]?(?P<name>[^\W\d_a-zà-ÿ][^\s,;]*(?:\s+[^\W\d_a-zà-ÿ][^\s,;]*)*)"
@@ -374,7 +375,7 @@ def is_said_by_another(text: str, sentence: Span, first: Span, last: Span, *, ow
     """
     if first.start > last.start:
         first, last = last, first
-    if first.start < sentence.start:
+    if first.start < sentence.start or _CONJUNCTION.search(text, first.end, last.start) is None:
         return False
     for said, goes_back in _REPORTED:
         for report in said.finditer(text, sentence.start, last.start):
@@ -385,7 +386,8 @@ def is_said_by_another(text: str, sentence: Span, first: Span, last: Span, *, ow
                 continue
             # Its subject may be anything of the reporter's, another place only what is called so before.
             end = sentence.end if last.start < subject.end() else last.start
-            if not goes_back.search(text, report.end(), end):
+            back = goes_back.search(text, report.end(), sentence.end)
+            if back is None or back.start() >= end:
                 return True
     return False
 
