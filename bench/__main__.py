@@ -1,6 +1,7 @@
 """`./run bench [NAME ...]`: without a name, every benchmark there is."""
 
 import importlib
+import inspect
 import pkgutil
 import sys
 
@@ -22,11 +23,22 @@ def main(names: list[str]) -> int:
     code = 0
     for module in [one for one in known if one not in PARTS] if name == "all" else [name]:
         print(f"== {module}", flush=True)
+        measure = importlib.import_module(f"bench.{module}").main
         try:
-            code = importlib.import_module(f"bench.{module}").main(*arguments) or code
+            inspect.signature(measure).bind(*arguments)
+        except TypeError as error:
+            print(f"{module} takes other arguments: {error}", file=sys.stderr)
+            return 2
+        try:
+            code = measure(*arguments) or code
         except (ProgramMissingError, PeerFailedError) as error:
             print(error, file=sys.stderr)
             code = 1
+        except SystemExit as end:
+            # One that gives up does not end those after it.
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+            code = end.code if isinstance(end.code, int) else 1 if end.code else code
     return code
 
 

@@ -123,6 +123,13 @@ def test_several_files_and_patterns_go_to_a_folder(extract, folder):
     parse((folder / "graphs" / "b.ttl").read_text("utf-8"))
 
 
+def test_one_document_goes_to_a_folder_that_is_written_as_one(extract, folder):
+    extract("a.txt", "--out", "graphs/", "--format", "jsonld")
+    assert [path.name for path in (folder / "graphs").iterdir()] == ["a.jsonld"]
+    (folder / "plain").touch()
+    assert "no folder" in extract("a.txt", "--out", "plain/", code=2).stderr
+
+
 def test_several_graphs_on_one_stream_are_one_turtle(extract):
     assert len(parse(extract("a.txt", "b.txt").stdout)) > len(parse(extract("a.txt").stdout))
 

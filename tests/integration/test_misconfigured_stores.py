@@ -178,6 +178,23 @@ def test_an_option_or_port_that_mariadb_does_not_know_is_named(url, why):
         open_store(url)
 
 
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("claim", [claim_in_a_thread, claim_in_a_task])
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("mysql+pymysql://u:canary@127.0.0.1:1/x?nonsense=1", "nonsense"),
+        ("mysql+pymysql://u:canary@127.0.0.1:1/x?ssl_ca=/nowhere/ca.pem", "No such file"),
+        ("mssql+mssqlpython://u:canary@127.0.0.1:1/x?nonsense=1", "nonsense"),
+        ("mssql+mssqlpython:///", "server"),
+    ],
+)
+def test_what_a_driver_cannot_use_in_a_url_is_no_error_of_the_driver(url, why, claim, create):
+    with pytest.raises(StoreMisconfigured, match=why) as refused:
+        claim(url, create=create)
+    assert "canary" not in str(refused.value)
+
+
 def test_options_in_a_url_of_sqlite_are_refused_and_make_no_file(tmp_path):
     with pytest.raises(ValueError, match="has no options"):
         open_store(f"sqlite:///{tmp_path}/records.db?mode=ro")

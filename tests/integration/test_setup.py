@@ -1,13 +1,17 @@
 """What a newcomer does first, on a machine with nothing but Debian's programs and Python: a fresh clone, and `./run`."""
 
 import os
+import pkgutil
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bench import __main__ as every_benchmark
 from bench import setup
 from bench.http import command, served
 
@@ -139,6 +143,10 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
         (("bench", "setup"), "git is not on this machine"),
         (("bench.screenshots",), "chromium is not on this machine"),
         (("bench", "joint", "--dataset", str(tmp_path / "none")), "no data in"),
+        (("bench", "learning", str(tmp_path / "none")), "no data in"),
+        (("bench", "trust", str(tmp_path / "none")), "no data in"),
+        (("bench", "two_releases"), "git is not on this machine"),
+        (("bench", "engine", "quickly"), "engine takes other arguments"),
     ):
         shown = subprocess.run(
             [sys.executable, "-m", *arguments],
@@ -151,6 +159,35 @@ def test_a_benchmark_says_which_program_or_data_it_lacks(tmp_path: Path) -> None
         )
         assert said in shown.stderr, shown.stdout + shown.stderr
         assert "Traceback" not in shown.stderr
+
+
+def test_every_command_that_the_documents_name_is_there() -> None:
+    commands = set(re.findall(r"^  ([a-z |]+)\)", (ROOT / "run").read_text(), re.MULTILINE))
+    known = {name for names in commands for name in names.split(" | ")}
+    benchmarks = {module.name for module in pkgutil.iter_modules([str(ROOT / "bench")])}
+    named = set()
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        named |= set(re.findall(r"(?:`|^|\$ )\./run ([a-z]+)(?: ([a-z_]+))?", page.read_text(), re.MULTILINE))
+    assert {("demo", ""), ("bench", "engine"), ("test", "")} <= named
+    assert {command for command, _ in named} <= known
+    assert {name for command, name in named if command == "bench" and name} <= benchmarks
+
+
+def test_a_benchmark_that_gives_up_does_not_end_those_after_it(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    begun: list[str] = []
+
+    def measure(name: str) -> None:
+        begun.append(name)
+        if len(begun) == 1:
+            raise SystemExit("canary")
+
+    def found(name: str) -> SimpleNamespace:
+        return SimpleNamespace(main=lambda: measure(name))
+
+    monkeypatch.setattr("bench.__main__.importlib.import_module", found)
+    assert every_benchmark.main([]) == 1
+    assert len(begun) > 20
+    assert "canary" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("debians", ["missing", "old or without venv", "good"])

@@ -37,8 +37,8 @@ from sameas.settings import Settings, load_settings
 Files = Annotated[list[str] | None, typer.Argument(help="Files, patterns, '-' for standard input, texts in quotes.")]
 Chosen = Annotated[str | None, typer.Option("--extractor", help=f"One of {', '.join(EXTRACTORS)}.")]
 Model = Annotated[str | None, typer.Option("--model", help="A language model, as for `sameas extract`.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Stop a document cleanly before it.")]
-MaxCost = Annotated[str | None, typer.Option("--max-cost", metavar="USD", help="Stop a document cleanly before it.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Stop before a document takes more tokens.")]
+MaxCost = Annotated[str | None, typer.Option("--max-cost", metavar="USD", help="Stop before a document costs more.")]
 AtOnce = Annotated[
     int | None, typer.Option("--concurrency", min=1, max=1000, help="Documents, or calls of the model, at a time.")
 ]

@@ -28,12 +28,17 @@ if TYPE_CHECKING:
 class Delivery:
     """What becomes of the graphs of a command's documents."""
 
-    def __init__(self, sources: Sequence[Source], *, form: Format, out: Path | None, as_json: bool) -> None:
+    def __init__(
+        self, sources: Sequence[Source], *, form: Format, out: Path | None, as_json: bool, in_folder: bool = False
+    ) -> None:
         several = len(sources) > 1
-        is_file = out is not None and not out.is_dir() and (out.is_file() or out.suffix.lower() in ENDINGS)
-        if several and is_file:
+        in_folder = in_folder or (out is not None and out.is_dir())
+        is_file = out is not None and (out.is_file() or (not in_folder and out.suffix.lower() in ENDINGS))
+        if is_file and (several or in_folder):
             raise CliError(
-                f"{out} is one file, but there are several documents", todo="Give a folder", code=ExitCode.USAGE
+                f"{out} is one file" + (", but there are several documents" if several else " and no folder"),
+                todo="Give a folder",
+                code=ExitCode.USAGE,
             )
         if several and out is None and not as_json and form not in STREAMS:
             raise CliError(
@@ -45,8 +50,7 @@ class Delivery:
         self._as_json = as_json
         self._targets: dict[str, Path] = {}
         if out is not None:
-            in_folder = several or out.is_dir()
-            self._targets = _in_folder(sources, out, form) if in_folder else {sources[0].name: out}
+            self._targets = _in_folder(sources, out, form) if several or in_folder else {sources[0].name: out}
 
     @property
     def to_stdout(self) -> bool:

@@ -38,14 +38,16 @@ def command(
         Literal["others", "shipped"] | None, typer.Option(help="Where weights start: others, with a file shipped.")
     ] = None,
     extractor: Annotated[
-        ExtractorName | None, typer.Option(help="With complete gold: which one; as `extract` chooses without it.")
+        ExtractorName | None, typer.Option(help="With complete gold; without it the one that `extract` takes.")
     ] = None,
     learn: Annotated[
         bool, typer.Option("--learn", help="With complete gold: learn from the examples of each domain first.")
     ] = False,
     min_confidence: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="With complete gold: leave out facts below it; as `extract` without it."),
+        typer.Option(
+            min=0.0, max=1.0, help="With complete gold: leave out what is less sure; by default as `extract` does."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Which sentences --limit takes.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,

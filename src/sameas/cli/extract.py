@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -73,8 +74,10 @@ def run(arguments: Sequence[str]) -> ExitCode:
     check_options(given)
     settings = load_settings()
     sources = find_sources(given.documents)
-    form: Format = format_for(given.out, given.format, endings=ENDINGS, default="turtle")
-    delivery = Delivery(sources, form=form, out=given.out, as_json=given.json)
+    out: Path | None = None if given.out is None else Path(given.out)
+    form: Format = format_for(out, given.format, endings=ENDINGS, default="turtle")
+    in_folder = given.out is not None and given.out.endswith(("/", os.sep))
+    delivery = Delivery(sources, form=form, out=out, in_folder=in_folder, as_json=given.json)
     path = find_ontology(given.ontology, settings)
     loaded = load_ontology(path, imports_dir=given.imports, cache_dir=settings.cache / "ontologies")
     _say_unresolved(loaded, quiet=given.quiet)

@@ -197,7 +197,7 @@ def build_parser() -> Parser:
         metavar="F",
         help=f"how the graph is written: {', '.join(FORMATS)}; by default what --out is called, or turtle",
     )
-    add("--out", type=Path, metavar="FILE", help="write to this file, or one file each into this folder")
+    add("--out", metavar="FILE|DIR/", help="write to this file, or one file each into this folder")
     add("--extractor", choices=EXTRACTORS, help="by default learned, if there is a model, else reader, else lexicon")
     add(
         "--min-confidence",

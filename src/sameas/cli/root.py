@@ -17,12 +17,12 @@ COMMANDS = {
     "learn": ("sameas.cli.learn", "Learn an extractor from examples."),
     "eval": ("sameas.cli.evaluate", "Score extractors or a model on data with known facts."),
     "serve": ("sameas.cli.serve", "Serve REST, WebSocket RPC and event streams."),
-    "worker": ("sameas.cli.serve:worker", "Work on promised runs that wait or were left."),
+    "worker": ("sameas.cli.serve:worker", "Do accepted runs that wait or were left."),
     "doctor": ("sameas.cli.doctor", "Print what is in force and try everything."),
-    "runs": ("sameas.cli.runs", "Runs: list, show, events, rm."),
+    "runs": ("sameas.cli.runs", "Runs: list, show, events, examples, rm."),
     "keys": ("sameas.cli.keys", "Records: list, explain, release, forget, prune."),
-    "ontology": ("sameas.cli.ontology", "Ontologies: show, version, validate, add, list, rm."),
-    "collection": ("sameas.cli.collections", "Collections: create, list, show, rm, check, export, members."),
+    "ontology": ("sameas.cli.ontology", "Ontologies: show, suggest, validate, version, add, list, rm."),
+    "collection": ("sameas.cli.collections", "Collections: create, list, show, export, link, erase, ..."),
     "add": ("sameas.cli.collection_documents:add", "Add documents to a collection."),
     "sync": ("sameas.cli.collection_documents:sync", "Keep a collection in step with a folder."),
     "remove": ("sameas.cli.collection_documents:remove", "Take documents out of a collection."),
@@ -42,8 +42,8 @@ COMMANDS = {
 _HELP = (
     "Documents to knowledge graphs true to an ontology, and never the same work twice.\n\n"
     "Settings are SAMEAS_* variables or sameas.toml; `sameas doctor` shows them. Exit codes: 0 done, 1 failed, 2 wrong "
-    "usage, 3 partial result, 4 bad input, 5 store or work not available now, 6 shapes not met. --debug shows "
-    "tracebacks."
+    "usage, 3 partial result, 4 bad input, 5 store or work not available now, 6 shapes not met, 7 port in use. --debug "
+    "shows tracebacks."
 )
 
 

@@ -50,7 +50,7 @@ def command(
 
 
 def worker() -> None:
-    """Work on promised runs that wait or were left, until SIGTERM or Ctrl-C."""
+    """Do accepted runs that wait, or that another process left, until SIGTERM or Ctrl-C."""
     from sameas.server.worker import work
 
     work(load_settings())

@@ -238,8 +238,8 @@ def check_id(name: str, value: str | None, *, any_text: bool = False) -> None:
 
 
 def check_text(name: str, value: str | None, *, longest: int = MAX_ID) -> None:
-    """Refuse an id that is empty, over-long, or has characters that do not print."""
-    if value is not None and not (value and len(value) <= longest and value.isprintable()):
+    """Refuse an id that is no text, empty, over-long, or has characters that do not print."""
+    if value is not None and not (isinstance(value, str) and 0 < len(value) <= longest and value.isprintable()):
         raise ScopeError(
             f"{name} must be 1 to {longest} characters that can be printed", code=f"{_dashed(name)}-invalid"
         )

@@ -60,6 +60,16 @@ _MYSQL_UNAVAILABLE = {1040, 1203, 1226, 1290, 1836, 1969, 3024, 1317, 1021, 1114
 
 _MSSQL_CONFLICT = re.compile(r"deadlock|\b1205\b|\b3960\b", re.IGNORECASE)
 _MSSQL_LOCKED = re.compile(r"lock request time ?out|\b1222\b", re.IGNORECASE)
+_MSSQL_DRIVER = re.compile(r"failed to load the driver|driver could not be loaded|no default driver", re.IGNORECASE)
+_MSSQL_REFUSED = re.compile(
+    r"login failed|cannot open (?:database|server)|invalid authorization specification|invalid catalog name",
+    re.IGNORECASE,
+)
+_MSSQL_TABLES = re.compile(
+    r"invalid object name|invalid column name|already an object named|permission (?:was )?denied"
+    r"|table or view not found|column not found",
+    re.IGNORECASE,
+)
 _MSSQL_UNAVAILABLE = re.compile(
     r"time ?out expired|timed out|communication link|connection|\b(?:10928|10929|40197|40501|40613|49918|1105|9002)\b",
     re.IGNORECASE,
@@ -129,6 +139,16 @@ def from_mssql(error: BaseException) -> StoreError:
         return Conflict(f"SQL Server undid the work: {_first_line(error)}. Try again.")
     if _MSSQL_LOCKED.search(text):
         return RowLocked("Another transaction holds the record.")
+    # Before what is unavailable: the driver speaks of its connection in these cases, too.
+    if _MSSQL_DRIVER.search(text):
+        return StoreMisconfigured(f"The driver of SQL Server cannot be used on this machine: {_first_line(error)}.")
+    if _MSSQL_REFUSED.search(text):
+        return StoreMisconfigured(
+            f"SQL Server refuses the connection: {_first_line(error)}. Check host, user, password and database in the "
+            "URL, and make the user and the database if they are not there yet."
+        )
+    if _MSSQL_TABLES.search(text):
+        return StoreMisconfigured(f"SQL Server refuses the statement: {_first_line(error)}. {_TABLES}")
     if _MSSQL_UNAVAILABLE.search(text):
         return StoreUnavailable(f"SQL Server cannot answer now: {_first_line(error)}. Try again later.")
     return StoreError(f"SQL Server refuses the statement: {_first_line(error)}")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from ssl import SSLError
 from time import sleep
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, finalize
@@ -38,6 +39,8 @@ R = TypeVar("R")
 _FOR_TASKS = {"asyncmy", "aiomysql"}
 # "Already there": a table, a column, an index.
 _MADE_BEFORE = {1050, 1060, 1061}
+# What drivers raise besides errors of their own, for an option that they do not know or a file that is not there.
+_UNUSABLE = (TypeError, ValueError, LookupError, RuntimeError, FileNotFoundError, PermissionError, SSLError)
 
 
 class SqlAlchemyPerformer:
@@ -237,6 +240,7 @@ class SqlAlchemyPerformer:
 
     def _admit_to(self, engine: Engine) -> None:
         """Have each new connection looked at: whether the server waits for its disk can change while it runs."""
+        sqlalchemy.event.listen(engine, "do_connect", _connect)
         if self._strict and self.dialect == "mysql":
             sqlalchemy.event.listen(engine, "connect", _refuse_lazy_commits)
 
@@ -316,15 +320,21 @@ def open_backend(
     if create:
         try:
             performer.migrate()
-        except TypeError as error:
-            performer.close()
-            # A driver's way to say that it has no such argument.
-            raise StoreMisconfigured(f"The URL of the store has an option that cannot be used: {error}.") from error
         except BaseException:
             performer.close()
             raise
     backend = MsSqlBackend if performer.dialect == "mssql" else MySqlBackend
     return backend(performer, dialect=performer.dialect)
+
+
+def _connect(dialect: Any, _: Any, arguments: Any, options: Any) -> Any:
+    """A new connection of the driver, which finds out only here what a URL asks of it."""
+    # Microsoft's driver keeps this one apart from its other errors.
+    unreadable = getattr(dialect.loaded_dbapi, "ConnectionStringParseError", TypeError)
+    try:
+        return dialect.connect(*arguments, **options)
+    except (unreadable, *_UNUSABLE) as error:
+        raise StoreMisconfigured(f"The driver cannot connect with the URL of the store: {error}.") from error
 
 
 def _refuse_lazy_commits(connection: Any, _: Any) -> None:

@@ -56,17 +56,17 @@ async def respond(
         try:
             request_claim.read_key(keys)
             request_context = await request_claim.request_context()
-            begun = await request_claim.begin(receive, request_context, rule.options)
+            try:
+                begun = await request_claim.begin(receive, request_context, rule.options)
+            except OSError as error:
+                _LOG.error("a request could not be held: %s", type(error).__name__)
+                raise Problem(
+                    503, "no-room", "The request cannot be held here; it was not run.", retry_after=5.0
+                ) from error
         except Problem as problem:
             await client.send_problem(problem)
             return
         except Disconnected:
-            return
-        except OSError as error:
-            _LOG.error("a request could not be held: %s", type(error).__name__)
-            await client.send_problem(
-                Problem(503, "no-room", "The request cannot be held here; it was not run.", retry_after=5.0)
-            )
             return
         if isinstance(begun, ProcessingRecord):
             await client.replay(begun)

@@ -4,6 +4,8 @@ import hashlib
 import subprocess
 import sys
 import time
+from datetime import date
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -64,6 +66,27 @@ def test_the_key_and_its_components_are_returned():
     assert components.text == "Alice works for Acme."
     assert (components.ontology_id, components.ontology_version) == ("http://example.org/o", "sha256:1")
     assert len(components.text_hash) == len(components.extraction_params_hash) == 64
+
+
+# As the first release printed them.
+@pytest.mark.parametrize(
+    ("text", "params", "digits"),
+    [
+        ("Alice works for Acme.", {}, "0d4c0ba7000225a592367524a3d9dd35b0e07cfd11037e4213f559916e55929d"),
+        (
+            " Alice \r\nworks for Acm\u00e9. ",
+            {"model": "m", "temperature": 0.0, "concurrency": 8},
+            "dc85752f2abc5c9711cd349941b98b4e05f975b52ab676c826812a0b8fe616b1",
+        ),
+        (
+            "Alice works for Acme.",
+            {"limit": Decimal("1.50"), "since": date(2026, 1, 2), "kinds": ("a", "b")},
+            "2f6d123aa7df0e36530d01041709f1b6664e32ff4fc125d366673b2b03b0c0d1",
+        ),
+    ],
+)
+def test_an_extraction_key_is_what_it_always_was(text, params, digits):
+    assert key(text, **params).key == f"sha256-{digits}"
 
 
 def test_whitespace_noise_and_speed_settings_do_not_change_the_key():

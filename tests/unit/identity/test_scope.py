@@ -99,7 +99,9 @@ def test_principals_of_two_kinds_or_ids_have_two_digests():
     assert {len(principal.digest) for principal in named} == {64}
 
 
-@pytest.mark.parametrize("ids", [{}, {"user_id": "a", "service_id": "b"}, {"user_id": ""}, {"service_id": "a\n"}])
+@pytest.mark.parametrize(
+    "ids", [{}, {"user_id": "a", "service_id": "b"}, {"user_id": ""}, {"service_id": "a\n"}, {"user_id": 7}]
+)
 def test_a_principal_is_exactly_one_of_user_and_service(ids):
     with pytest.raises(ScopeError):
         Principal(tenant_id=TENANT, **ids)

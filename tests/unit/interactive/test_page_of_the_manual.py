@@ -18,7 +18,7 @@ def test_every_sample_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monke
     for name in ("story.txt", "company.ttl"):
         shutil.copy(EXAMPLE / name, tmp_path)
     (tmp_path / "inbox").mkdir()
-    (tmp_path / "inbox" / "note.txt").write_text("Ada Byron works for Nordlicht Speicher.")
+    (tmp_path / "inbox" / "note.txt").write_text("Hélène Aubert works for Canary Zellen.")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SAMEAS_EXTRACTOR", "lexicon")
     names: dict[str, object] = {}

@@ -6,12 +6,13 @@ from os import urandom
 
 import pytest
 
-from sameas import AsyncEngine, Engine, OutcomeUnknown, Policy, StoreUnavailable
+from sameas import AsyncEngine, Engine, IdempotentProcessor, OutcomeUnknown, Policy, StoreUnavailable
 from sameas.once.errors import BatchFailed, StoreClosed, StoreMisconfigured
 from sameas.once.observe import CallEnded
 from sameas.once.steps import Pause
 from sameas.once.store import AsyncStore, Store
 from sameas.stores.memory import MemoryBackend
+from sameas.stores.tiered import TieredBackend
 
 SHORT = Policy(lease=0.05)
 
@@ -69,6 +70,36 @@ def test_a_decorated_function_raises_it_too():
     with pytest.raises(OutcomeUnknown) as unknown:
         charge(1)
     assert unknown.value.result == "charged 1"
+
+
+def test_whoever_holds_a_claim_is_told_so_when_it_finishes():
+    held = Engine(Store(Down()), policy=SHORT).begin(scope="s", key="k")
+    with pytest.raises(OutcomeUnknown) as unknown:
+        held.finish("charged")
+    assert unknown.value.result == "charged"
+
+    async def main():
+        held = await AsyncEngine(AsyncStore(Down()), policy=SHORT).begin(scope="s", key="k")
+        with pytest.raises(OutcomeUnknown) as unknown:
+            await held.finish("charged")
+        assert unknown.value.result == "charged"
+
+    asyncio.run(main())
+
+
+def test_a_processor_and_a_store_with_a_local_tier_raise_it_too():
+    processor = IdempotentProcessor(lambda message: "done", scope="s", store=Store(Down()), policy=SHORT)
+    tier = TieredBackend(Down(), ttl=3_600)
+    for process in (
+        lambda: processor.process({"id": 1}),
+        lambda: Engine(Store(tier), policy=SHORT).run(lambda ctx: "done", scope="s", key="k"),
+    ):
+        with pytest.raises(OutcomeUnknown) as unknown:
+            process()
+        assert unknown.value.result == "done"
+    # The tier does not have what its store was not told of.
+    with pytest.raises(StoreUnavailable):
+        Engine(Store(tier), policy=SHORT).run(pytest.fail, scope="s", key="k")
 
 
 @pytest.mark.parametrize("policy", [Policy(lease=3_600), Policy(lease=0.05, hand_in_for=3_600)])

@@ -12,6 +12,8 @@ from sameas import Engine, InProgress, OutcomeUnknown, Policy, StoreUnavailable,
 from sameas.identity.normalize import TASK_HEADER
 from sameas.once.call_builder import identity_of
 from sameas.once.record import Acquired, ClaimRequest, Lease
+from sameas.once.store import Store
+from sameas.stores.memory import MemoryBackend
 from sameas.tasks.celery import ENGINES
 from sameas.tasks.delivery import REQUEUES
 
@@ -115,6 +117,22 @@ def test_work_whose_outcome_is_unknown_is_a_failure_and_is_not_repeated(bench):
     with Deaf(open_store("memory://")) as engine:
         state, error = bench.deliver(bench.task(lambda: "done", name="task", engine=engine))
     assert (state, type(error), bench.sent()) == ("FAILURE", OutcomeUnknown, [])
+
+
+@pytest.mark.parametrize("key_by", ["task_id", "content"])
+def test_a_task_whose_result_the_store_was_never_told_of_fails_with_it_and_is_not_sent_again(bench, caplog, key_by):
+    runs = []
+
+    class Down(MemoryBackend):
+        def complete(self, lease, outcome, retain_for):
+            raise StoreUnavailable
+
+    with Engine(Store(Down()), policy=Policy(lease=0.05)) as engine:
+        task = bench.task(lambda: runs.append(1) or "done", name="task", engine=engine, key_by=key_by)
+        state, error = bench.deliver(task, retries=0)
+    assert (state, type(error), error.result) == ("FAILURE", OutcomeUnknown, "done")
+    assert (runs, bench.sent()) == ([1], [])
+    assert [line.levelname for line in caplog.records if line.name == "sameas.tasks"] == ["ERROR"]
 
 
 def test_lines_in_the_log_name_the_task_and_its_trace_and_no_key_or_argument(bench, caplog):

@@ -162,6 +162,15 @@ def test_a_task_that_needs_a_key_and_has_none_fails_where_it_is_sent(bench, how)
     assert not bench.sent()
 
 
+@pytest.mark.parametrize("key", ["", "a\0b", "\ud800", "x" * 1_025, 7, b"order-1"])
+def test_a_key_that_no_store_could_hold_is_refused_where_the_task_is_sent(bench, key):
+    pay = bench.task(lambda amount: None, name="pay", key_by="client")
+    for send in (pay.apply_async, pay.apply, lambda args, **options: bench.app.send_task("pay", args, **options)):
+        with pytest.raises(ScopeError, match="idempotency_key must be 1 to 1024 characters"):
+            send((5,), idempotency_key=key)
+    assert not bench.sent()
+
+
 def test_send_task_takes_a_key(bench):
     runs = []
     pay = bench.task(lambda amount: runs.append(amount), name="pay", key_by="client")

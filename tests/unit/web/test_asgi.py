@@ -428,6 +428,15 @@ async def test_a_passthrough_whose_fence_is_lost_is_cut_off():
     assert not reply.complete
 
 
+@pytest.mark.parametrize("pieces", [[], [b"one"]])
+async def test_a_passthrough_whose_result_the_store_was_not_told_of_is_cut_off(pieces):
+    engine = AsyncEngine(AsyncStore(Down(results=False)), policy=Policy(hand_in_for=0.01))
+    reply = Reply()
+    with pytest.raises(OSError, match="OutcomeUnknown"):
+        await ask(guarded(Handler(pieces=pieces), engine=engine, delivery="passthrough"), key=KEY, reply=reply)
+    assert not reply.complete
+
+
 async def test_a_passthrough_that_hears_of_its_loss_stops_in_the_middle():
     async def streaming(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})

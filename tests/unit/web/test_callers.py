@@ -114,6 +114,20 @@ async def test_what_names_nobody_is_an_error_and_no_run(named):
     assert handler.runs == 0
 
 
+@pytest.mark.parametrize("names", ["principal_of", "authenticator"])
+async def test_who_says_who_asks_and_fails_is_not_taken_for_a_full_disk(names):
+    class Failing:
+        async def __call__(self, asked):
+            raise ConnectionError("canary")
+
+        authenticate = __call__
+
+    handler = Handler()
+    with pytest.raises(ConnectionError, match="canary"):
+        await ask(guarded(handler, **{names: Failing()}), key=KEY)
+    assert handler.runs == 0
+
+
 @pytest.mark.parametrize("key", ["optional", "content"])
 @pytest.mark.parametrize("others", [bearer("b"), [], [("X-API-Key", "a")], [*bearer("a"), ("X-API-Key", "k")]])
 async def test_another_credential_under_the_same_key_is_refused_and_nothing_runs_again(key, others):

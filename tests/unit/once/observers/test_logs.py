@@ -2,13 +2,14 @@
 
 import json
 import logging
+from contextlib import nullcontext
 
 import pytest
 import structlog
 from structlog.testing import capture_logs
 
 from sameas.identity.key import record_digest
-from sameas.once.errors import StoredFailure, StoreUnavailable
+from sameas.once.errors import OutcomeUnknown, ResultNotKept, StoredFailure, StoreUnavailable
 from sameas.once.observe import Settled
 from sameas.once.observers.logs import LogObserver
 from sameas.once.policy import Policy
@@ -77,6 +78,32 @@ def test_a_kept_failure_is_a_replay(drive_type) -> None:
         with pytest.raises(StoredFailure):
             drive.run(work, scope="charge", key="order-1")
     assert [(line["error"], line["replay"]) for line in lines] == [("ValueError", False), ("StoredFailure", True)]
+
+
+@pytest.mark.parametrize("how", ["raise", "return"])
+def test_a_result_that_could_not_be_stored_is_a_warning(drive_type, how) -> None:
+    class Down(MemoryBackend):
+        def complete(self, lease, outcome, retain_for):
+            yield from ()
+            raise StoreUnavailable
+
+    drive = drive_type(LogObserver(), backend=Down(), policy=Policy(hand_in_for=0, on_unstored=how))
+    with capture_logs() as lines, nullcontext() if how == "return" else pytest.raises(OutcomeUnknown):
+        drive.run(lambda ctx: "done", scope="charge", key="order-1")
+    ended = lines[-1]
+    assert (ended["event"], ended["stored"], ended["log_level"]) == ("call ended", False, "warning")
+    assert (ended["how"], ended.get("error")) == (("fresh", None) if how == "return" else ("error", "OutcomeUnknown"))
+
+
+def test_a_result_that_cannot_be_kept_is_a_warning_where_its_work_was_done(drive_type) -> None:
+    drive = drive_type(LogObserver())
+    with capture_logs() as lines:
+        drive.run(lambda ctx: object(), scope="charge", key="order-1")
+        with pytest.raises(ResultNotKept):
+            drive.run(lambda ctx: object(), scope="charge", key="order-1")
+    fresh, replay = lines
+    assert (fresh["how"], fresh["kept"], fresh["log_level"]) == ("fresh", False, "warning")
+    assert (replay["how"], replay["kept"], replay["replay"]) == ("replay", False, True)
 
 
 def test_neither_payload_nor_result_nor_fingerprint_is_written(drive_type) -> None:
