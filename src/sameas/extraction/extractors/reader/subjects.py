@@ -59,6 +59,7 @@ _NAME = re.compile(
 _KEY = re.compile(r"\s*:")
 _WORD = re.compile(r"[^\W\d_]+")
 _SMALL = frozenset(("of", "the", "and", "für", "und", "der", "die", "des", "de", "du", "la", "le", "et", "y", "del"))
+_NEAR = 8
 _STOPPED = re.compile(r"[.!?…。]\W*\Z")
 
 
@@ -166,7 +167,7 @@ class Subjects:
         if (
             own is None
             or own.start > later.start
-            or not _STOPPED.search(self._chunk.text, 0, sentences[last].start)
+            or not _STOPPED.search(self._chunk.text, max(0, sentences[last].start - _NEAR), sentences[last].start)
             or self._goes_back.search(self._chunk.text, own.end, sentences[last].end)
             or self._are_together(earlier, later)
         ):
@@ -199,20 +200,21 @@ class Subjects:
 
     def _meant(self, number: int, allowed: Constraint) -> _Thing | None:
         """Whom the pronoun at the beginning of a sentence means; None where that is not plain."""
-        opening = self._opening(number)
-        if opening is None or number == 0:
+        before = number
+        while before > 0 and self._opening(before) is not None:
+            before -= 1
+        opening = self._opening(before + 1) if before < number else None
+        subject = self._own(before)
+        if opening is None or self._opening(before) is not None:
             return None
-        if self._opening(number - 1) is not None:
-            return self._meant(number - 1, allowed)
-        subject = self._own(number - 1)
         if subject is None or not self._fits(subject, allowed):
             return None
-        sentence = self._chunk.sentences[number - 1]
+        sentence = self._chunk.sentences[before]
         lead = _LEAD.fullmatch(self._chunk.text, sentence.start, subject.start)
         if lead is not None and (lead["article"] or "").casefold() in opening.articles:
             return None
         after = _AND.match(self._chunk.text, subject.end)
-        others = [one for one in self._by_sentence[number - 1] if not _same(one.name, subject.name)]
+        others = [one for one in self._by_sentence[before] if not _same(one.name, subject.name)]
         if after is not None and any(one.start == after.end() for one in others):
             return None
         is_person = self._is_person(subject)
