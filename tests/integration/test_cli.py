@@ -804,8 +804,12 @@ def test_doctor_tries_what_is_configured(sameas, folder):
     assert "the tables of results are there" in shown
     assert "environment" in shown
     assert sameas("keys", "list", "--json").stdout == ""
-    whole = json.loads(sameas("doctor", "--json").stdout)
+    whole = json.loads(sameas("doctor", "--json", SAMEAS_MODE="scope:extract=shadow:20%").stdout)
     assert [check["verdict"] for check in whole["checks"]] == ["ok", "ok"]
+    assert whole["settings"]["mode"] == {"value": "scope:extract=shadow:20%", "from": "environment"}
+    limits = ("request_tokens", "request_cost", "tenant_tokens_per_day", "tenant_cost_per_day", "stage_timeouts")
+    for name in (*limits, "deadline", "result_ttl", "key_ttl"):
+        assert whole["settings"][name]["value"]
 
 
 def test_doctor_says_which_server_does_not_answer(sameas):

@@ -37,6 +37,13 @@ class House:
         self.key = self.keys.create(self.ctx, "key", user_id=self.user.user_id)
         self.headers = {"X-API-Key": self.key.token}
 
+    def another_tenant(self):
+        """The headers of a user of another tenant."""
+        tenant = self.directory.bootstrap("two", service_id="setup")
+        ctx = normalize_context(service_id="setup", tenant_id=tenant.tenant_id)
+        user = self.directory.add_user(ctx, "another user")
+        return {"X-API-Key": self.keys.create(ctx, "key", user_id=user.user_id).token}
+
     def begin(self, headers):
         put = self.service.client.put("/api/v1/ontologies/co", content=TURTLE, headers=headers)
         assert put.status_code in (200, 201), put.text
@@ -140,6 +147,7 @@ def test_a_browser_that_signs_out_ends_what_is_open_with_its_cookie_and_nothing_
 
 def test_streams_have_a_bound_for_each_tenant_and_leave_the_requests_alone(house):
     place = house.begin(house.headers)
+    other = house.another_tenant()
     client = house.service.client
     with (
         client.stream("GET", f"{place}/events", headers=house.headers) as first,
@@ -153,6 +161,8 @@ def test_streams_have_a_bound_for_each_tenant_and_leave_the_requests_alone(house
         lines = client.get("/metrics").text.splitlines()
         assert "sameas_streams_open 3.0" in lines
         assert "sameas_requests_under_way 1.0" in lines
+        with socket_of(house, other):
+            assert "sameas_streams_open 4.0" in client.get("/metrics").text.splitlines()
     ends_at = time.monotonic() + WITHIN
     while "sameas_streams_open 0.0" not in client.get("/metrics").text:
         assert time.monotonic() < ends_at, "places are not given back"

@@ -18,6 +18,7 @@ from sameas.once.script import run as run_script
 from sameas.server.runs.day_accounts import Spent
 from sameas.server.runs.runner import Runner
 from tests.integration.model_path import ORACLE
+from tests.servers.model_script import status
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import TURTLE, WITHIN, running
 
@@ -102,6 +103,20 @@ def test_what_cannot_be_read_is_told_and_tried_again(service, client, press):
     assert failed.names[0].error
     assert client.collections.retry_failed(press).accepted == 1
     assert client.collections.wait(press).failed == 1
+
+
+def test_a_text_that_a_wrong_model_is_asked_about_is_told_and_does_not_wait(tmp_path):
+    with (
+        ModelServer(status(404, message="scripted")) as model,
+        running(tmp_path, models=model.address("tiny")) as one,
+        Client(one.url) as client,
+    ):
+        client.collections.create("wrong", ontology="company")
+        client.collections.add("wrong", {"a.txt": TEXTS["a.txt"]}, extractor="model")
+        assert client.collections.wait("wrong", within=WITHIN).failed == 1
+        (document,) = client.collections.documents("wrong")
+        assert "there is no such model" in document.names[0].error
+        assert len(model.calls) == 1
 
 
 def test_a_text_waits_on_while_the_day_is_set_aside_for_runs_under_way(tmp_path):

@@ -6,6 +6,9 @@ import time
 import psycopg
 import pytest
 
+from sameas.cli.collections import erase
+from sameas.cli.runs import remove
+from sameas.client import Client
 from sameas.server.runs import preparation as preparing
 from tests.integration.model_path import ORACLE
 from tests.servers.model_server import ModelServer
@@ -123,6 +126,29 @@ def test_a_deleted_run_leaves_no_word_anywhere_and_its_client_key_answers_gone(p
             assert replayed.content == kept.content
         anew = _extract(service, _request(), **{"Idempotency-Key": "new"})
         assert (anew.status_code, anew.json()["cacheHit"]) == (200, False)
+
+
+@pytest.mark.parametrize("how", ["runs rm", "collection erase"])
+def test_a_run_that_is_deleted_at_the_command_line_answers_gone_under_its_client_key_too(tmp_path, monkeypatch, how):
+    monkeypatch.setenv("SAMEAS_HOME", str(tmp_path))
+    with running(tmp_path) as service:
+        if how == "collection erase":
+            with Client(service.url) as client:
+                client.collections.create("press", ontology="company")
+                client.collections.add("press", {"a.txt": TEXT})
+                assert client.collections.wait("press", within=WITHIN).complete == 1
+        key = _extract(service, _request(), **{"Idempotency-Key": "mine"}).json()["idempotencyKey"]
+        kept = _extract(service, _request(OTHER), **{"Idempotency-Key": "other"})
+        assert _in_files(tmp_path)
+        if how == "collection erase":
+            for name in (f"{CANARY} Stone", f"{CANARY}corp Ltd"):
+                erase("press", name, reason="asked for", yes=True)
+        else:
+            remove([key])
+        gone = _extract(service, _request(), **{"Idempotency-Key": "mine"})
+        assert (gone.status_code, gone.json()["type"]) == (410, "urn:sameas:problem:result-deleted")
+        assert _extract(service, _request(OTHER), **{"Idempotency-Key": "other"}).content == kept.content
+    assert _in_files(tmp_path) == []
 
 
 def test_a_run_that_is_deleted_while_it_is_worked_on_leaves_nothing(tmp_path):

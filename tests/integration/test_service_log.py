@@ -42,12 +42,24 @@ def logged():
 
 
 def post(service, body, **headers):
-    return service.client.post("/api/v1/extract", json=body, headers=headers)
+    return service.client.post("/api/v1/extract", json=body, headers=headers).json()
+
+
+def call(service, body):
+    with connect(service.socket_url) as socket:
+        socket.send(json.dumps({"tag": "extraction.streamExtract", "payload": body}))
+        while (message := json.loads(socket.recv()))["type"] == "event":
+            pass
+    return message["result"]
+
+
+def post_under_a_key(service, body):
+    return post(service, body, **{"Idempotency-Key": "mine"})
 
 
 def test_a_request_is_told_from_its_arrival_to_its_end_and_its_repetition_as_a_hit(tmp_path):
     with running(tmp_path) as service, logged() as lines:
-        answer = post(service, {**REQUEST, "extractionParams": {"chunkSize": 500}}).json()
+        answer = post(service, {**REQUEST, "extractionParams": {"chunkSize": 500}})
         post(service, {**REQUEST, "extractionParams": {"chunkSize": 500}})
     assert [line["event"] for line in lines] == [
         "Extraction requested",
@@ -70,12 +82,9 @@ def test_a_request_is_told_from_its_arrival_to_its_end_and_its_repetition_as_a_h
 
 def test_the_lines_are_the_same_over_rpc_and_under_a_client_s_key(tmp_path):
     with running(tmp_path) as service, logged() as lines:
-        with connect(service.socket_url) as socket:
-            socket.send(json.dumps({"tag": "extraction.streamExtract", "payload": REQUEST}))
-            while json.loads(socket.recv())["type"] == "event":
-                pass
+        call(service, REQUEST)
         for _ in range(2):
-            post(service, REQUEST, **{"Idempotency-Key": "mine"})
+            post_under_a_key(service, REQUEST)
         with connect(service.socket_url) as socket:
             socket.send(json.dumps({"tag": "extraction.getResult", "payload": REQUEST}))
             assert json.loads(socket.recv())["result"]["entities"]
@@ -90,20 +99,20 @@ def test_the_lines_are_the_same_over_rpc_and_under_a_client_s_key(tmp_path):
     assert len({line["idempotencyKey"] for line in lines}) == 1
 
 
-@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "mine"}], ids=["plain", "client-key"])
-def test_who_waits_for_the_same_work_is_told_with_the_time_and_has_a_row(tmp_path, headers):
+@pytest.mark.parametrize("ask", [post, post_under_a_key, call], ids=["plain", "client-key", "rpc"])
+def test_who_waits_for_the_same_work_is_told_with_the_time_and_has_a_row(tmp_path, ask):
     hold = Hold()
     request = {**REQUEST, "text": LONG, "extractionParams": SLOW}
     database = tmp_path / "results.db"
     with running(tmp_path, hold=hold, database=f"sqlite:///{database}") as service, logged() as lines:
         with ThreadPoolExecutor(3) as pool:
-            first = pool.submit(post, service, request, **headers)
+            first = pool.submit(ask, service, request)
             assert hold.reached.wait(30)
-            others = [pool.submit(post, service, request, **headers) for _ in range(2)]
+            others = [pool.submit(ask, service, request) for _ in range(2)]
             while lines.to.getvalue().count("Extraction requested") < 3:
                 time.sleep(0.01)
             hold.let_go()
-            keys = {one.result().json()["idempotencyKey"] for one in (first, *others)}
+            keys = {one.result()["idempotencyKey"] for one in (first, *others)}
     told = [line for line in lines if line["event"] == "Concurrent request deduplicated"]
     assert {line["idempotencyKey"] for line in told} == keys
     assert len(told) == 2

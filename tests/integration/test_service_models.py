@@ -21,7 +21,7 @@ from sameas.stores.redis import open_backend
 from sameas.stores.tiered import TieredBackend
 from tests.integration.model_path import ORACLE, document
 from tests.servers.batch_server import BatchServer
-from tests.servers.model_script import held
+from tests.servers.model_script import held, status
 from tests.servers.model_server import ModelServer
 from tests.unit.server.house import WITHIN, running
 
@@ -37,6 +37,7 @@ def test_a_listed_model_is_asked_once_and_estimated_before(tmp_path):
         estimate = service.client.post("/api/v1/estimate", json=request(extractor="model")).json()
         assert estimate["calls"] > 0
         assert estimate["inputTokens"] > 0
+        assert (estimate["cost"], estimate["mostCost"]) == (None, None), "the model has no price"
         assert len(model.calls) == 0
         first = service.client.post("/api/v1/extract", json=request(extractor="model")).json()
         asked = len(model.calls)
@@ -44,6 +45,9 @@ def test_a_listed_model_is_asked_once_and_estimated_before(tmp_path):
         assert {entity["name"] for entity in first["entities"]} >= {"Person0 Stone", "Acme1 Robotics"}
         assert (first["status"], second["cacheHit"]) == ("complete", True)
         assert len(model.calls) == asked > 0
+        usage = service.client.get(f"/api/v1/runs/{first['idempotencyKey']}").json()["usage"]
+        spent = sum(row["inputTokens"] + row["outputTokens"] for row in usage)
+        assert 0 < spent <= estimate["mostTokens"]
 
 
 def test_a_model_that_is_not_listed_is_refused_and_never_called(tmp_path):
@@ -52,6 +56,29 @@ def test_a_model_that_is_not_listed_is_refused_and_never_called(tmp_path):
             answer = service.client.post("/api/v1/extract", json=request(model=other.address("tiny")))
             assert (answer.status_code, answer.json()["type"]) == (422, "urn:sameas:problem:model-unknown")
         assert len(other.calls) == 0
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("code", [401, 404, None], ids=["key", "name", "address"])
+def test_a_model_that_cannot_answer_is_said_to_be_what_is_missing(tmp_path, code, apart):
+    with ModelServer(ORACLE if code is None else status(code, message="scripted")) as model:
+        address = model.address("tiny")
+        if code is None:
+            model.close()
+        with running(tmp_path, apart=apart, models=address) as service:
+
+            def ask():
+                return service.client.post(
+                    "/api/v1/extract", json=request(extractor="model"), headers={"Idempotency-Key": "mine"}
+                )
+
+            for _ in range(2):
+                refused = ask()
+                assert (refused.status_code, refused.json()["type"]) == (424, "urn:sameas:problem:model-refuses")
+            if code is not None:
+                assert len(model.calls) == 2, "one question for each request"
+                model.rescript(ORACLE)
+                assert ask().status_code == 200
 
 
 def test_a_model_and_an_extractor_that_asks_none_contradict_each_other(tmp_path):
@@ -131,11 +158,25 @@ def test_an_account_is_shared_where_records_are_in_redis(redis_url, wrapped):
 
 
 def test_the_limiter_and_the_circuit_of_an_account_are_in_the_metrics(tmp_path):
-    with ModelServer(ORACLE) as model, running(tmp_path, models=model.address("tiny")) as service:
-        service.client.post("/api/v1/extract", json=request(extractor="model"))
+    """Also of a process apart, in which models are asked."""
+    gate = threading.Event()
+
+    def counted(service):
         lines = service.client.get("/metrics").text.splitlines()
-    told = {line.partition("{")[0]: line.rpartition(" ")[2] for line in lines if "model_calls" in line and "{" in line}
-    assert told == {"sameas_model_calls_waiting": "0.0", "sameas_model_calls_under_way": "0.0"}
+        calls = [line for line in lines if line.startswith("sameas_model_calls_") and "{" in line]
+        return lines, {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in calls}
+
+    with (
+        ModelServer(lambda call: held(gate, ORACLE(call))) as model,
+        running(tmp_path, apart=True, models=model.address("tiny")) as service,
+    ):
+        service.client.post("/api/v1/extract", json=request(extractor="model"), headers={"Prefer": "respond-async"})
+        model.wait_for_calls(1, within_seconds=WITHIN)
+        assert counted(service)[1]["sameas_model_calls_under_way"] == 1
+        gate.set()
+        assert service.client.post("/api/v1/extract", json=request(extractor="model")).json()["status"] == "complete"
+        lines, told = counted(service)
+    assert told == {"sameas_model_calls_waiting": 0, "sameas_model_calls_under_way": 0}
     states = [line for line in lines if line.startswith("sameas_model_circuit_state{")]
     assert len(states) == 3
     assert [line for line in states if line.endswith(" 1.0")] == [line for line in states if 'state="closed"' in line]

@@ -61,6 +61,17 @@ def test_the_id_of_an_answer_works_wherever_the_name_does(service):
     assert (run["ontologyId"], run["ontologyNames"]) == (one, ["company"])
 
 
+def test_a_collection_is_made_by_either_and_told_with_both(service):
+    one = put(service, "company")["id"]
+    for name, named in (("a", "company"), ("b", one)):
+        wish = {"name": name, "ontologyId": named}
+        made = service.client.post("/api/v1/collections", json=wish).json()
+        shown = service.client.get(f"/api/v1/collections/{name}").json()
+        listed = service.client.get("/api/v1/collections").json()["collections"][-1]
+        for info in (made, shown, listed):
+            assert (info["name"], info["ontologyId"], info["ontologyNames"]) == (name, one, ["company"])
+
+
 def test_a_second_name_shares_the_results_and_its_deletion_leaves_them(service):
     put(service, "company")
     one = extract(service, "company")["ontologyId"]

@@ -61,6 +61,8 @@ def test_a_request_may_cost_so_much_and_no_more(tmp_path, prices):
         ModelServer(ORACLE) as model,
         running(tmp_path, models=model.address("tiny"), prices=prices, request_cost=30.0) as service,
     ):
+        estimate = service.client.post("/api/v1/estimate", json=ASKING).json()
+        assert 30 < estimate["cost"] < estimate["mostCost"]
         answer = post(service, ASKING).json()
         run = service.client.get(f"/api/v1/runs/{answer['idempotencyKey']}").json()
         assert (answer["status"], "budget" in str(run["missing"])) == ("partial", True)

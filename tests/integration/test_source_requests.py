@@ -135,6 +135,23 @@ def test_a_run_that_is_ended_tells_what_it_had_found(tmp_path):
         assert any(name.startswith("Anna0") for name in names)
 
 
+class _Failing(Hold):
+    """Breaks where others are held."""
+
+    def is_held(self, asked):
+        if asked > self.after:
+            raise ValueError("it broke")
+        return False
+
+
+def test_a_run_that_fails_tells_what_it_had_found(tmp_path):
+    with running(tmp_path, hold=_Failing(after=5)) as service:
+        messages = call(service, {**REQUEST, "text": LONG, "extractionParams": SLOW})
+        last = [one["event"] for one in messages if one["type"] == "event"][-1]
+        assert (last["type"], last["error"]["recoverable"]) == ("extraction_failed", False)
+        assert any(entity["name"].startswith("Anna0") for entity in last["partialResult"]["entities"])
+
+
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "mine"}], ids=["plain", "client-key"])
 def test_every_answer_says_whether_it_is_a_replay(service, headers):
     body = {**REQUEST, "text": f"{TEXT} Again."}

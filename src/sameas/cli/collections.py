@@ -17,7 +17,7 @@ import typer
 from sameas.cli.errors import CliError, ExitCode
 from sameas.cli.extract_options import format_for
 from sameas.cli.registry import find_ontology
-from sameas.cli.service import make_service, open_configured
+from sameas.cli.service import delete_run, make_service, open_configured
 from sameas.cli.tables import print_table
 from sameas.collections import Collection, Collections, collections_url, local_caller, open_tables
 from sameas.collections.erasure import Erasure
@@ -269,24 +269,20 @@ async def remove_runs(keys: Iterable[str], *, settings: Settings) -> None:
         service = make_service(settings, store)
         for key in keys:
             with suppress(RunNotFoundError):
-                await asyncio.to_thread(service.remove, key)
+                await delete_run(service, store, key, settings=settings)
 
 
 async def erase_everywhere(collection: Collection, thing: str, *, reason: str, settings: Settings) -> Erasure:
     """Erase from a collection, from its index and from the runs that read the documents."""
-    index = settings.cache / "questions"
-    async with open_configured(settings) as store:
-        service = make_service(settings, store)
+    index, loop = settings.cache / "questions", asyncio.get_running_loop()
 
-        def delete_runs(erased: Erasure) -> None:
-            drop_index(index, collection.id)
-            for key in erased.runs:
-                with suppress(RunNotFoundError):
-                    service.remove(key)
+    def before(erased: Erasure) -> None:
+        drop_index(index, collection.id)
+        asyncio.run_coroutine_threadsafe(remove_runs(erased.runs, settings=settings), loop).result()
 
-        done = await asyncio.to_thread(collection.erase, thing, reason=reason, before=delete_runs)
-        # Somebody may have asked a question meanwhile.
-        await asyncio.to_thread(drop_index, index, collection.id)
+    done = await asyncio.to_thread(collection.erase, thing, reason=reason, before=before)
+    # Somebody may have asked a question meanwhile.
+    await asyncio.to_thread(drop_index, index, collection.id)
     return done
 
 

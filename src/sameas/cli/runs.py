@@ -15,7 +15,7 @@ from sameas.cli.delivery import render, save
 from sameas.cli.errors import CliError
 from sameas.cli.extract_options import ENDINGS, Format, format_for
 from sameas.cli.registry import find_ontology, ontology_id
-from sameas.cli.service import open_service
+from sameas.cli.service import delete_run, open_configured, open_service
 from sameas.cli.tables import print_table, short_key
 from sameas.extraction.extractors.confidence import least_confidence
 from sameas.extraction.outputs.context import local_name
@@ -132,14 +132,16 @@ def examples(key: Key, *, out: Annotated[Path | None, typer.Option(help="Write t
 def remove(
     keys: Annotated[list[str], typer.Argument(help="Keys, or at least 8 hex digits of each.")],
 ) -> None:
-    """Delete runs; the same work is then done again."""
+    """Delete runs, also as answers under keys of a service's clients; the same work is then done again."""
+    asyncio.run(_remove(keys))
 
-    def work(service: ExtractionService) -> None:
-        for whole in [_find(service, key).key for key in keys]:
-            service.remove(whole)
+
+async def _remove(keys: list[str]) -> None:
+    settings = load_settings()
+    async with open_service(settings) as service, open_configured(settings) as store:
+        for whole in [(await asyncio.to_thread(_find, service, key)).key for key in keys]:
+            await delete_run(service, store, whole, settings=settings)
             print(f"removed {whole}", file=sys.stderr)
-
-    _with_service(work)
 
 
 def _with_service(work: Callable[[ExtractionService], T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,7 @@ from sameas.cli.errors import CliError, ExitCode
 from sameas.connections import open_async_store
 from sameas.extraction.runs.service import ExtractionService, ServiceSettings
 from sameas.objects import open_objects
+from sameas.once.async_engine import AsyncEngine
 from sameas.once.store import AsyncStore
 from sameas.settings import Settings, hide_password, make_home
 
@@ -37,6 +39,17 @@ def make_service(settings: Settings, store: AsyncStore) -> ExtractionService:
         # As the servers and workers of the same settings have it.
         settings=ServiceSettings(shared_checkpoints=shared),
     )
+
+
+async def delete_run(service: ExtractionService, store: AsyncStore, key: str, *, settings: Settings) -> None:
+    """Delete a run, and first the answers that clients of a service in the same home have of it under their own keys.
+    Raises RunNotFoundError if there is no run.
+    """
+    from sameas.server.runs.answers import ClientKeys
+
+    client_keys = ClientKeys(AsyncEngine(store), lease=settings.lease, retention=settings.key_ttl)
+    await client_keys.delete(settings.tenant, key)
+    await asyncio.to_thread(service.remove, key)
 
 
 def open_configured(settings: Settings) -> AsyncStore:

@@ -29,7 +29,6 @@ from sameas.collections.erasure import Erasure
 from sameas.collections.filling import FolderError, Summary, file_time
 from sameas.collections.model import (
     Change,
-    CollectionInfo,
     Contradiction,
     Decision,
     DocumentInfo,
@@ -55,6 +54,7 @@ from sameas.server.schemas import (
     EntityList,
     FoundPath,
     PairPage,
+    ServedCollection,
     StatementPage,
 )
 
@@ -201,18 +201,18 @@ class CollectionCalls:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
-    def create(self, name: str, *, ontology: str, base: str | None = None) -> Script[CollectionInfo]:
+    def create(self, name: str, *, ontology: str, base: str | None = None) -> Script[ServedCollection]:
         """A new collection."""
         wish = {"name": name, "ontologyId": ontology} | ({"base": base} if base else {})
-        return decode((yield from self._ask(Send("POST", _PATH, msgspec.json.encode(wish), _JSON))), CollectionInfo)
+        return decode((yield from self._ask(Send("POST", _PATH, msgspec.json.encode(wish), _JSON))), ServedCollection)
 
-    def list(self) -> Script[tuple[CollectionInfo, ...]]:
+    def list(self) -> Script[tuple[ServedCollection, ...]]:
         """Those that the caller may read."""
         return (yield from self._pages("", CollectionPage, lambda page: page.collections))
 
-    def show(self, name: str) -> Script[CollectionInfo]:
+    def show(self, name: str) -> Script[ServedCollection]:
         """How much is in one."""
-        return decode((yield from self._ask(Send("GET", _of(name)))), CollectionInfo)
+        return decode((yield from self._ask(Send("GET", _of(name)))), ServedCollection)
 
     def remove(self, name: str) -> Script[None]:
         """Remove one and all that is in it."""

@@ -17,7 +17,6 @@ from sameas.collections.erasure import Erasure
 from sameas.collections.filling import Summary
 from sameas.collections.model import (
     Change,
-    CollectionInfo,
     Contradiction,
     Decision,
     DocumentInfo,
@@ -30,7 +29,7 @@ from sameas.collections.model import (
     Verdict,
 )
 from sameas.questions.desk import Connection
-from sameas.server.schemas import Accepted
+from sameas.server.schemas import Accepted, ServedCollection
 
 
 class Collections:
@@ -43,15 +42,15 @@ class Collections:
         self._calls = calls
         self._do = do
 
-    def create(self, name: str, *, ontology: str, base: str | None = None) -> CollectionInfo:
+    def create(self, name: str, *, ontology: str, base: str | None = None) -> ServedCollection:
         """A new collection."""
         return self._do(self._calls.create(name, ontology=ontology, base=base))
 
-    def list(self) -> tuple[CollectionInfo, ...]:
+    def list(self) -> tuple[ServedCollection, ...]:
         """Those that the caller may read."""
         return self._do(self._calls.list())
 
-    def show(self, name: str) -> CollectionInfo:
+    def show(self, name: str) -> ServedCollection:
         """How much is in one."""
         return self._do(self._calls.show(name))
 

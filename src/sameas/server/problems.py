@@ -25,6 +25,7 @@ from sameas.extraction.runs.folder import RunDamagedError
 from sameas.extraction.runs.library import RunAmbiguousError, RunNotFoundError
 from sameas.extraction.runs.shared_runs import RunCancelledError
 from sameas.identity.errors import NotCanonical
+from sameas.llm.models import ModelError
 from sameas.once.errors import SameasError
 from sameas.ontology.errors import OntologyError, OntologyTooLargeError
 from sameas.questions.errors import IndexBusyError, QueryLimitError, QuestionError
@@ -86,6 +87,9 @@ def problem_of(error: BaseException) -> Problem:
             return Problem(503, "process-ended", f"{error}; the run is taken up again", retry_after=5.0)
         case OSError() if error.errno in _FULL:
             return Problem(503, "disk-full", "the disk of the service is full; nothing was begun", retry_after=30.0)
+        case ModelError():
+            # What ends a run: the key, the name or the address of a model is wrong, which only operators can mend.
+            return Problem(424, "model-refuses", str(error))
         case NotCanonical():
             return Problem(422, "not-canonical", f"the text has no canonical form: {error}")
         case MalformedKey():

@@ -174,7 +174,9 @@ class KeyParts(Answer, frozen=True, kw_only=True, rename="camel"):
 
 
 class Estimate(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What a run would take. Tokens and cost are 0 where no model is asked, `cost` is null where no price is known."""
+    """What a run would take. Tokens and costs are 0 where no model is asked, costs are null where no price is known.
+    `mostTokens` and `mostCost` are bounds, repairs and retries included.
+    """
 
     idempotency_key: RunKey
     cache_hit: bool
@@ -184,7 +186,9 @@ class Estimate(Answer, frozen=True, kw_only=True, rename="camel"):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    most_tokens: int = 0
     cost: float | None = 0.0
+    most_cost: float | None = 0.0
     currency: str = "USD"
 
 
@@ -360,8 +364,14 @@ class RoleGiven(Schema, frozen=True, kw_only=True, rename="camel", forbid_unknow
     role: Role
 
 
+class ServedCollection(CollectionInfo, frozen=True, kw_only=True):
+    """A collection with the names of its ontology beside the id."""
+
+    ontology_names: tuple[str, ...] = ()
+
+
 class CollectionPage(Answer, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    collections: tuple[CollectionInfo, ...]
+    collections: tuple[ServedCollection, ...]
     next: str | None = None
 
 

@@ -62,6 +62,7 @@ TITLES: Final[Mapping[int, str]] = {
     413: "Content Too Large",
     415: "Unsupported Media Type",
     422: "Unprocessable Content",
+    424: "Failed Dependency",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",

@@ -29,6 +29,7 @@ _EXAMPLES = {
     413: ("body-too-large", "the body has more than 16777216 bytes; send less at a time"),
     415: ("media-type-unknown", "an ontology is sent as text/turtle, application/rdf+xml"),
     422: ("invalid", "Expected `str`, got `int` - at `$.text`"),
+    424: ("model-refuses", "openai:gpt-5-mini at api.openai.com: the key was refused: check it and what it may use"),
     429: ("too-many-streams", "at most 1000 streams may be open; end one"),
     431: ("headers-too-large", "send at most 100 headers and 32768 bytes"),
     500: ("internal", "an error that nobody thought of; the log has it under this trace"),

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from sameas.cluster.broker import Priority
 from sameas.extraction.runs.record import SCOPE
+from sameas.llm.models import ModelError
 from sameas.once.async_engine import AsyncEngine
 from sameas.once.errors import Superseded
 from sameas.once.observe import CallEnded, CallStarted, Event
@@ -28,6 +29,7 @@ from sameas.once.rollout import Rollout
 from sameas.once.store import AsyncStore
 from sameas.server.bodies import BodyMemory
 from sameas.server.logs import ExtractionLog, asked_for
+from sameas.server.problems import Problem
 from sameas.server.runs.answers import Done, EndedRuns, cancelled, done_of, identity_of, replayed
 from sameas.server.runs.chunk_tasks import Helpers
 from sameas.server.runs.day_accounts import DayAccounts, Reserved, Spent
@@ -448,7 +450,9 @@ class Runner:
             self.takeover.forget(*place)
             self._suspects.forget(*place)
         if error is not None:
-            _LOG.warning("the run %s ended with %s", place[1], type(error).__name__)
+            # These say nothing of the text.
+            why = str(error) if isinstance(error, (Problem, ModelError)) else type(error).__name__
+            _LOG.warning("the run %s ended with %s", place[1], why)
             self._failures[place] = f"{type(error).__name__}: {error}"
             while len(self._failures) > _FAILURES_KEPT:
                 self._failures.popitem(last=False)

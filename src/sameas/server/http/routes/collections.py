@@ -43,6 +43,7 @@ from sameas.server.http.route import (
     query_of,
     whole_number,
 )
+from sameas.server.http.routes.runs import ontology_names
 from sameas.server.problems import Problem, not_found
 from sameas.server.runs.collection_work import ReadingOptions
 from sameas.server.schemas import (
@@ -57,6 +58,7 @@ from sameas.server.schemas import (
     NewDocument,
     NewDocuments,
     RoleGiven,
+    ServedCollection,
 )
 from sameas.tenancy.directory import ADMIN_ROLE
 
@@ -83,7 +85,7 @@ async def create(asked: Asked) -> ASGIApp:
     except ValueError as error:
         raise Problem(422, "collection-refuses", str(error)) from error
     service.audit(asked.caller, "collection-created", collection=made.id)
-    return json_reply(made.info(), status=201, headers={"Location": f"{_API}/{made.id}"})
+    return json_reply((await _served(asked, made.info()))[0], status=201, headers={"Location": f"{_API}/{made.id}"})
 
 
 async def list_collections(asked: Asked) -> ASGIApp:
@@ -91,12 +93,19 @@ async def list_collections(asked: Asked) -> ASGIApp:
     limit = page_limit(query)
     found = await asyncio.to_thread(asked.service.collections.list, _caller(asked), after=text_of(query.get("after")))
     page, more = found[:limit], found[limit - 1].name if len(found) > limit else None
-    return json_reply(CollectionPage(collections=tuple(page), next=more))
+    return json_reply(CollectionPage(collections=await _served(asked, *page), next=more))
 
 
 async def show(asked: Asked) -> ASGIApp:
     query_of(asked.request)
-    return json_reply(await ask(asked, "reader", Collection.info))
+    return json_reply((await _served(asked, await ask(asked, "reader", Collection.info)))[0])
+
+
+async def _served(asked: Asked, *found: CollectionInfo) -> tuple[ServedCollection, ...]:
+    names = {one: await ontology_names(asked, one) for one in {info.ontology_id for info in found}}
+    return tuple(
+        ServedCollection(**msgspec.structs.asdict(info), ontology_names=names[info.ontology_id]) for info in found
+    )
 
 
 async def delete(asked: Asked) -> ASGIApp:
@@ -302,10 +311,10 @@ _ID = Parameter(name="id", place="path", description="A collection's id or name.
 LIMIT_PARAMETER = Parameter(name="limit", schema={"type": "integer", "minimum": 1, "maximum": _MOST}, example=50)
 AFTER_PARAMETER = Parameter(name="after", description="The `next` of the page before.")
 _STATE = SyncState(revision=3, waiting=1, complete=2, partial=0, failed=0)
-_INFO = CollectionInfo(
+_INFO = ServedCollection(
     id=EXAMPLE_ID, name="press", base="urn:sameas:", ontology_id="https://example.org/company",
     ontology_version="sha256:0", created_at="2026-01-01T00:00:00.000000Z", revision=3, documents=2, entities=5,
-    claims=7, role="owner",
+    claims=7, role="owner", ontology_names=("company",),
 )  # fmt: skip
 EXAMPLE_ENTITY = EntityInfo(
     id="acme-d869c948213923d6", iri="urn:sameas:acme-d869c948213923d6", name="Acme", documents=2,
@@ -355,7 +364,7 @@ ROUTES = (
         create,
         "createCollection",
         "Make a collection, which the caller owns.",
-        CollectionInfo,
+        ServedCollection,
         _INFO,
         status=201,
         body=CollectionMade,
@@ -372,7 +381,7 @@ ROUTES = (
         CollectionPage(collections=(_INFO,)),
         parameters=(LIMIT_PARAMETER, AFTER_PARAMETER),
     ),
-    endpoint("GET", "/{id}", show, "getCollection", "A collection and how much is in it.", CollectionInfo, _INFO),
+    endpoint("GET", "/{id}", show, "getCollection", "A collection and how much is in it.", ServedCollection, _INFO),
     endpoint("DELETE", "/{id}", delete, "deleteCollection", "Remove a collection and all that is in it.", status=204),
     endpoint(
         "POST",

@@ -82,7 +82,9 @@ async def _estimate(service: Service, prepared: Prepared, *, is_known: bool) -> 
             calls=found.calls,
             input_tokens=found.input_tokens,
             output_tokens=found.output_tokens,
+            most_tokens=found.most_tokens,
             cost=None if found.cost is None else float(found.cost),
+            most_cost=None if found.most_cost is None else float(found.most_cost),
         )
     chunks = await asyncio.to_thread(_count, prepared)
     return Estimate(**known, chunks=chunks)

@@ -428,6 +428,6 @@ ROUTES = (
                 headers=("Location", "X-Idempotency-Replayed", "Preference-Applied"),
             ),
         },
-        problems=(400, 404, 409, 410, 413, 422, 429),
+        problems=(400, 404, 409, 410, 413, 422, 424, 429),
     ),
 )
