@@ -417,7 +417,7 @@ def test_a_wrong_setting_is_named(extract, folder):
     assert "SAMEAS_CONCURRENCY" in extract("a.txt", code=2, SAMEAS_CONCURRENCY="many").stderr
     assert "SAMEAS_STOER is not a setting" in extract("a.txt", code=2, SAMEAS_STOER="x").stderr
     assert "SAMEAS_DATABASE" in extract("a.txt", code=2, SAMEAS_DATABASE="ftp://x/y").stderr
-    assert "is no kind of store" in extract("a.txt", code=2, SAMEAS_STORE="ftp://x").stderr
+    assert "SAMEAS_STORE: store must be a URL, such as" in extract("a.txt", code=2, SAMEAS_STORE="ftp://x").stderr
     (folder / "sameas.toml").write_text("concurrency = 'many'\n")
     assert "sameas.toml, concurrency" in extract("a.txt", code=2).stderr
 

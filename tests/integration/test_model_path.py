@@ -197,7 +197,7 @@ async def test_a_run_that_its_own_limit_ended_is_gone_on_with_by_who_waited(
     gate = threading.Event()
     server.rescript(lambda call: held(gate, ORACLE(call)))
     async with (
-        model_path(server, tmp_path, control={"max_tokens": 2000}) as poor,
+        model_path(server, tmp_path, control={"max_tokens": 3000}) as poor,
         model_path(server, tmp_path) as rich,
     ):
         first = asyncio.create_task(poor.extract(document(CHUNKS)))

@@ -147,10 +147,10 @@ def test_a_server_that_is_stopped_hands_its_run_over_to_another_at_once(tmp_path
     ("environment", "code", "said"),
     [
         ({"SAMEAS_STORE": "redis://127.0.0.1:1/0"}, 5, "Redis cannot answer"),
-        ({"SAMEAS_HOME": "/proc/nowhere"}, 4, "/proc/nowhere"),
+        ({"SAMEAS_HOME": "/proc/nowhere"}, 2, "/proc/nowhere"),
         ({}, 7, "is in use by another program"),
-        ({"SAMEAS_STORE": "nonsense://x"}, 2, "is no kind of store"),
-        ({"SAMEAS_DATABASE": "mysql://localhost/x"}, 2, "is no database for tables"),
+        ({"SAMEAS_STORE": "nonsense://x"}, 2, "SAMEAS_STORE: store must be a URL, such as"),
+        ({"SAMEAS_DATABASE": "mysql://localhost/x"}, 2, "SAMEAS_DATABASE: database must be a URL, such as"),
         ({"SAMEAS_HOST": "192.0.2.1", "SAMEAS_ALLOW_REMOTE": "true"}, 2, "cannot listen on 192.0.2.1"),
     ],
     ids=["store", "home", "port", "no-store", "no-database", "address"],

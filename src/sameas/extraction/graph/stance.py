@@ -184,6 +184,16 @@ _COMPARED_WITH = re.compile(
     r"\s+(?:the\s+|der\s+|die\s+|das\s+|le\s+|la\s+|el\s+)?\Z",
     re.IGNORECASE,
 )
+# "Anna reported that Acme has bought Bolt": what follows is said of Acme, unless it goes back to Anna.
+_REPORTED = tuple(
+    (re.compile(said, re.IGNORECASE), re.compile(back, re.IGNORECASE))
+    for said, back in zip(stance_words.REPORTED, stance_words.GOES_BACK, strict=True)
+)
+_CONJUNCTION = re.compile(r"\b(?:that|dass|que|qu)\b", re.IGNORECASE)
+_ITS_SUBJECT = re.compile(
+    r"\s+(?:(?i:(?:the|die|der|das|le|la|el|los|les|l['\u2019])\s*(?:(?!(?:company|firm|group|board)\b)(?-i:[a-zà-ÿ])[\w-]+\s+){0,3}"
+    r"|d(?:ie|er|as)\s+[^\W\d_][\w-]+\s+))?[\"“„«]?(?P<name>[^\W\d_a-zà-ÿ][^\s,;]*(?:\s+[^\W\d_a-zà-ÿ][^\s,;]*)*)"
+)
 # "Anna, whose brother Otto founded Acme": the clause speaks of Otto.
 _OF_A_RELATIVE = re.compile(
     r"\A,?\s*(?:whose|deren|dessen|dont\s+(?:le|la|l['\u2019])|cuy[oa])\s*"
@@ -309,6 +319,7 @@ def claim_stance(
         or _WANTED.match(lead)
         or (_WILL_BE.search(text[sentence.start : last.start]) and not _WAS_MADE.search(trail))
         or (_WILL_BE.search(lead) and not _WAS_MADE.search(trail))
+        or is_said_by_another(text, sentence, first, last, own=own)
         or _OF_A_RELATIVE.search(_ASIDE.sub(" ", inner))
         or (not is_value and _ALMOST_DID.search(inner))
         or _QUESTION.search(text[sentence.start : sentence.end])
@@ -355,6 +366,30 @@ def claim_stance(
     if stance == "no_longer" and own and _OF_THE_PAST.search(own):
         return ""
     return "" if is_value and stance == "no_longer" and not _NO_LONGER.search(inner) else stance
+
+
+def is_said_by_another(text: str, sentence: Span, first: Span, last: Span, *, own: str = "") -> bool:
+    """Whether one place is of who reports something, or hears it, and the other of what is reported of somebody else.
+
+    `own` are the words of the property, joined by `|`: who says what a property of saying says is its subject.
+    """
+    if first.start > last.start:
+        first, last = last, first
+    if first.start < sentence.start or _CONJUNCTION.search(text, first.end, last.start) is None:
+        return False
+    for said, goes_back in _REPORTED:
+        for report in said.finditer(text, sentence.start, last.start):
+            if first.end > report.end() or (own and re.search(rf"\b(?:{own})\b", report[0], re.IGNORECASE)):
+                continue
+            subject = _ITS_SUBJECT.match(text, report.end(), sentence.end)
+            if subject is None:
+                continue
+            # Its subject may be anything of the reporter's, another place only what is called so before.
+            end = sentence.end if last.start < subject.end() else last.start
+            back = goes_back.search(text, report.end(), sentence.end)
+            if back is None or back.start() >= end:
+                return True
+    return False
 
 
 def _is_bound(inner: str, own: str) -> bool:

@@ -169,3 +169,44 @@ HEDGED_AFTER = (
 )
 # What says no to a property of yes and no without a word of denial.
 UNTRUE = (r"\b(?:closed[-\s]source|proprietary|proprietär\w*|propriétaire|propietari[oa])\b",)
+# Who says, reports or announces that somebody does something, up to the conjunction.
+REPORTED = (
+    (
+        r"\b(?:sa(?:id|ys?|ying)|report(?:s|ed|ing)?|announc(?:es?|ed|ing)|t(?:old|ells?|elling)|stat(?:es?|ed|ing)|inform(?:s|ed|ing)?"
+        r"|confirm(?:s|ed|ing)?|explain(?:s|ed|ing)?|mention(?:s|ed|ing)?|add(?:s|ed|ing)?|not(?:es?|ed|ing)|wr(?:ites?|ote|iting)|declar(?:es?|ed|ing)"
+        r"|reveal(?:s|ed|ing)?|disclos(?:es?|ed|ing)|remark(?:s|ed)?|point(?:s|ed)\s+out|recall(?:s|ed)?|emphasi[sz](?:es?|ed)|learn(?:s|ed|t)"
+        r"|hear[ds]?|kn(?:ows?|ew))\b[^.,;:!?]{0,60}?\s+that\b"
+    ),
+    (
+        r"\b(?:berichte\w*|sag(?:t|te|ten|en)|gesagt|teil(?:t|te|ten|en)\b[^.;:!?]{0,60}?\bmit|mitgeteilt|g[ai]b(?:t|en)?\b[^.;:!?]{0,60}?\bbekannt"
+        r"|bekanntgegeben|erklär\w+|kündig\w+\b[^.;:!?]{0,60}?\ban|angekündigt|meld(?:et|ete|eten|en)|gemeldet|informier\w+|erwähn\w+|bestätig\w+"
+        r"|beton(?:t|te|ten|en)|schr(?:eibt|ieb|ieben)|geschrieben|verkünde\w*|erzähl\w+|wies\b[^.;:!?]{0,60}?\bdarauf\s+hin|erfuhr\w*|weiß)"
+        r"[^.,;:!?]{0,60},\s*dass\b"
+    ),
+    (
+        r"\b(?:annonc\w+|rapport(?:e|ent|é|a|ait)|dit|dis(?:ent|ait)|déclar\w+|indiqu\w+|fai(?:t|sait)\s+savoir|fit\s+savoir|affirm\w+|précis\w+"
+        r"|expliqu\w+|confirm\w+|signal(?:e|ent|é|a|ait)|racont\w+|écri(?:t|vait|vit)|inform\w+|rappel\w+|soulign\w+|ajout\w+|révél\w+"
+        r"|appr(?:is|end|it))\b[^.;:!?]{0,60}?\s(?:que\b|qu(?=['\u2019]))"
+    ),
+    (
+        r"\b(?:anunci\w+|inform(?:ó|a|an|aron|ado|aba)|dij(?:o|eron)|dice[n]?|dicho|comunic(?:ó|a|aron|ado)|declar(?:ó|a|aron|ado)|explic(?:ó|a|aron|ado)"
+        r"|señal(?:ó|a|aron|ado)|afirm(?:ó|a|aron|ado)|confirm(?:ó|a|aron|ado)|indic(?:ó|a|aron|ado)|report(?:ó|a|aron|ado)|cont(?:ó|aron|ado)"
+        r"|escribi(?:ó|eron)|añadi(?:ó|eron)|reveló|recordó|subray(?:ó|a))\b[^.;:!?]{0,60}?\s(?:de\s+)?que\b"
+    ),
+)
+# What goes back to somebody or something named before, in the same languages.
+GOES_BACK = (
+    (
+        r"\b(?:it|its|he|she|his|her|hers|him|they|their|them|who|i|we|our|us|there|here|both|same"
+        r"|the\s+(?:company|firm|group|business|organi[sz]ation)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b"
+    ),
+    (
+        r"\b(?:er|sie|es|ihn|ihm|ihr\w*|sein|seine[rnms]?|wir|uns\w*|ich|dort|hier|deren|dessen|davon|damit|dafür|dazu|beide\w*"
+        r"|(?:das|die|der)\s+(?:unternehmen|firma|gesellschaft|konzern|gruppe)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b"
+    ),
+    (
+        r"\b(?:il|elle|ils|elles|lui|son|sa|ses|leurs?|nous|notre|nos|y|là|celle|celui|l['\u2019](?:entreprise|organisation)"
+        r"|(?:la|le)\s+(?:société|firme|groupe)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b"
+    ),
+    r"\b(?:él|ella|ellos|su|sus|le|les|nosotros|nuestr[oa]s?|allí|ambos|(?:la|el)\s+(?:empresa|compañía|sociedad|grupo|firma)\b(?!\s+(?-i:[^\W\d_a-zà-ÿ])))\b",
+)

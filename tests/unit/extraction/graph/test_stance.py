@@ -161,3 +161,32 @@ def test_a_no_to_a_yes_or_no_question_is_a_fact(index: OntologyIndex) -> None:
 def test_the_sentence_of_the_later_end_decides_from_its_first_word(text, subject, object_, stance):
     first, last = (Span(text.index(end), text.index(end) + len(end)) for end in (subject, object_))
     assert claim_stance(text, tuple(sentence_spans(text)), first, last, words=("chief",)) == stance
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "object_", "stance"),
+    [
+        ("Anna reported that Acme, based in Leeds, has bought Bolt.", "Anna", "Bolt", "hedged"),
+        ("Anna reported that Acme has bought Bolt.", "Anna", "Acme", "hedged"),
+        ("Anna told Otto that Acme has bought Bolt.", "Otto", "Bolt", "hedged"),
+        ("Anna teilte gestern mit, dass Acme die Firma Bolt gekauft hat.", "Anna", "Bolt", "hedged"),
+        ("Anna a annoncé lundi que la société Acme a acheté Bolt.", "Anna", "Bolt", "hedged"),
+        ("Anna informó de que Acme ha comprado Bolt.", "Anna", "Bolt", "hedged"),
+        ("Anna reported that Acme has bought Bolt.", "Acme", "Bolt", ""),
+        ("Acme announced that it has bought Bolt.", "Acme", "Bolt", ""),
+        ("Acme announced that Anna is its chief.", "Acme", "Anna", ""),
+        ("Acme announced that Cord bought its rival Bolt.", "Acme", "Bolt", ""),
+        ("Acme gab bekannt, dass sie Bolt gekauft hat.", "Acme", "Bolt", ""),
+        ("Acme a annoncé qu'elle a acheté Bolt.", "Acme", "Bolt", ""),
+        ("Acme anunció que ha comprado Bolt.", "Acme", "Bolt", ""),
+    ],
+)
+def test_who_reports_is_not_the_subject_of_what_is_reported(text, subject, object_, stance):
+    first, last = (Span(text.index(name), text.index(name) + len(name)) for name in (subject, object_))
+    assert claim_stance(text, tuple(sentence_spans(text)), first, last, words=["acquired", "bought"]) == stance
+
+
+def test_who_says_what_a_property_of_saying_says_is_its_subject():
+    text = "Anna announced that Acme has opened."
+    first, last = (Span(text.index(name), text.index(name) + 4) for name in ("Anna", "Acme"))
+    assert claim_stance(text, tuple(sentence_spans(text)), first, last, words=["announced"]) == ""

@@ -23,6 +23,7 @@ from sameas.extraction.extractors.reader.labels import Asked, ask_for
 from sameas.extraction.extractors.reader.narrowing import Narrowing
 from sameas.extraction.extractors.reader.reading import Reading
 from sameas.extraction.extractors.reader.rivals import Fact
+from sameas.extraction.extractors.reader.subjects import Subjects
 from sameas.extraction.extractors.reader.turns import ReadingThreads
 from sameas.extraction.extractors.reader.weighing import Weighing, denies
 from sameas.extraction.extractors.reader.whole_names import whole_names
@@ -212,9 +213,11 @@ class ReaderExtractor:
     ) -> list[Claim]:
         names = {(one.start, one.end): one for one in seen if one.kind != "literal"}
         values = self._ends.values(chunk)
+        subjects = Subjects(self._index, self._ends, self._weighing.kinds, chunk, facts, seen)
+        facts = [fact for fact in facts if subjects.allows(fact)]
         signs = self._weighing.chunk(chunk, facts, said, asked)
         narrowed = self._narrowing.narrowed(facts, asked, signs)
-        if narrowed != list(facts):
+        if narrowed != facts:
             facts, signs = narrowed, self._weighing.chunk(chunk, narrowed, said, asked)
         rivals = signs.rivals
         offered: list[Offer] = []
