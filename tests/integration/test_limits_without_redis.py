@@ -272,6 +272,29 @@ async def test_the_slot_of_a_call_that_ended_while_redis_was_away_is_free_when_i
         await close(here, there)
 
 
+@pytest.mark.anyio
+async def test_a_node_that_asks_when_its_last_call_ends_keeps_its_part() -> None:
+    with RedisServer(appendonly="always") as redis, FaultProxy(port=redis.port) as proxy:
+        backend = open_backend(proxy.url_of(redis.url), timeout=0.5)
+        account = RedisAccount(backend, RateLimits(), account="test")
+        grant = await account.admit(300)
+        assert isinstance(grant, Granted)
+        proxy.half_open()
+        asked = asyncio.create_task(account.admit(300))
+        await asyncio.sleep(0)
+        with pytest.raises(StoreError):
+            await account.finish(grant, ANSWERED)
+        # It goes on alone, and has to wait; without a part the call would be refused.
+        assert isinstance(await asked, Wait)
+        assert account.is_alone
+        proxy.heal()
+        await until(account, alone=False)
+        again = await account.admit(300)
+        assert isinstance(again, Granted)
+        await account.finish(again, ANSWERED)
+        await close(backend)
+
+
 async def until(account: RedisAccount, *, alone: bool) -> None:
     async with asyncio.timeout(30):
         while account.is_alone is not alone:

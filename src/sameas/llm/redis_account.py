@@ -205,6 +205,8 @@ class RedisAccount:
         self._is_returning = False
         # Whether somebody was told to wait, and nobody was let through since: they ask again.
         self._is_waited_for = False
+        # Calls that the server was asked for, and has not answered.
+        self._asking = 0
         self._beating: asyncio.Task[None] | None = None
         self._coming_back: asyncio.Task[None] | None = None
         # Calls that have ended, as the server does not know, and when.
@@ -237,6 +239,7 @@ class RedisAccount:
     async def admit(self, tokens: int) -> Granted | Wait:
         call = f"{self._node}-{next(self._numbers)}"
         if not self._own.is_alone:
+            self._asking += 1
             try:
                 answer = await self._ask(call, tokens)
             except StoreError:
@@ -245,6 +248,8 @@ class RedisAccount:
                     raise
             else:
                 return answer
+            finally:
+                self._asking -= 1
         self._look_whether_back()
         if self._is_returning:
             return Wait(seconds=None, reason="requests", look_again=_LOOK_WHILE_RETURNING)
@@ -256,7 +261,7 @@ class RedisAccount:
     async def finish(self, grant: Granted, ending: Ending) -> Change | None:
         is_own = self._own.let_through(grant.id)
         changed = self._own.finish(grant, ending, self._clock())
-        is_idle = not self._own.state.calls and not self._is_waited_for
+        is_idle = not self._own.state.calls and not self._is_waited_for and not self._asking
         if not self._own.state.calls and self._beating is not None:
             self._beating.cancel()
             self._beating = None
@@ -265,7 +270,7 @@ class RedisAccount:
                 self._tell_later(grant, ending)
             return changed
         if is_idle:
-            # Who has nothing under way keeps no part from those who do.
+            # Who has nothing under way and asks for nothing keeps no part from those who do.
             self._set_parts(0, 0)
         try:
             number = await self._end(grant.id, ending, node=self._node if is_idle else "")
